@@ -3,6 +3,8 @@ PYTHON ?= python3
 # Arguments for pytest: make test TESTS="tests/policy -k glob"
 TESTS ?=
 BIN := .venv/bin
+# Tests start thousands of processes: each would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 LOWEST := .venv-lowest
 
 define require_python

@@ -97,7 +97,7 @@ def _cpu_of(pid: int) -> float:
 
 
 class Clients:
-    """Processes in place of clients, one for each session: the daemon checks whether they are alive."""
+    """Processes that act as clients, one for each session: the daemon checks whether they are alive."""
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -142,7 +142,7 @@ def daemon(home: Home, cpu: int | None = None) -> Iterator[Daemon]:
 
 @contextmanager
 def bare_server(home: Home, cpu: int | None = None) -> Iterator[Daemon]:
-    """Run uvicorn with an application that answers nothing: the least that a daemon in Python costs."""
+    """Run uvicorn with an application that answers nothing: the minimum cost of a daemon in Python."""
     socket = str(home.folder / "bare.sock")
     with _running([sys.executable, str(Path(__file__).with_name("bare_server.py")), socket], home, cpu) as process:
         deadline = monotonic() + TIMEOUT

@@ -74,7 +74,7 @@ class Hcom:
         return Command([self._program, "pre"], env, payload)
 
     def commands(self) -> dict[str, Command]:
-        """Return its commands that do what ours do."""
+        """Return its commands that correspond to ours."""
         words = {
             "send": ["send", f"@{self._agent}", "--name", self._sender, "--quiet", "--", "Hello."],
             "inbox": ["events", "--type", "message", "--last", "20"],
@@ -129,7 +129,7 @@ def floor(folder: Path, payload: Path) -> Iterator[Command | None]:
 
 @contextmanager
 def subtrate_commands(folder: Path) -> Iterator[dict[str, Command]]:
-    """Run Subtrate's daemon with two agents; yield its commands that do what ours do."""
+    """Run Subtrate's daemon with two agents; yield its commands that correspond to ours."""
     program, daemon = find("substrate"), find("substrated")
     if not (program and daemon):
         yield {}

@@ -1,7 +1,7 @@
 """The daemon under the load of many sessions: events per second, latency, memory, and CPU time per event.
 
-It runs on one CPU, the load (`load.c`) on another. A bare uvicorn that answers nothing is measured in turn with it:
-what any such daemon in Python costs.
+It runs on one CPU, the load (`load.c`) on another. A bare uvicorn that answers nothing is measured in turn with it, as
+the cost of any such daemon in Python.
 """
 
 from __future__ import annotations

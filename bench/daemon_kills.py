@@ -1,6 +1,6 @@
 """The daemon is killed repeatedly while events arrive: how many are lost, duplicated, or answered wrongly.
 
-Not a speed, but what speed must not cost. The daemon's tests do the same for a few rounds.
+This measures reliability, not speed. The daemon's tests do the same for a few rounds.
 """
 
 from __future__ import annotations

@@ -16,10 +16,9 @@ from bench._peers import OTHER, SESSION
 from bench._table import Row, Target
 from bench.launcher import LAUNCHER
 from bench.without_daemon import PYTHON
-from fairlead.decide import event_record
 from fairlead.events import parse
 from fairlead.ipc import request
-from fairlead.journal import Journal
+from fairlead.journal import Journal, event_record
 from fairlead.mail import Draft, MessageService
 from fairlead.store import MailStore
 from fairlead.testing import make_payload
@@ -74,7 +73,7 @@ def _same(few: int) -> str:
 
 
 def _filled(home: Home, size: int, effort: Effort) -> Timing:
-    """Keep so many events and messages; return how long the daemon takes to come up with events to catch up on."""
+    """Store `size` events and messages; return how long the daemon takes to start with events to catch up on."""
     effort.tick(f"writing {size} events and messages")
     _write_events(home, size)
     _write_mail(home, size)

@@ -1,4 +1,4 @@
-"""hcom's relay beside ours: a message from one of its devices to an agent that listens on another.
+"""hcom's relay compared with ours: a message from one of its devices to an agent that listens on another.
 
 Both devices are folders on this machine, and the broker between them is a mosquitto on loopback: nothing leaves it.
 """

@@ -13,7 +13,7 @@ import msgspec
 
 from bench._harness import Timing
 from bench._table import Row, Target
-from fairlead.daemon.store._digest import Digest
+from fairlead.daemon.store._event_texts import ExtractedTexts
 from fairlead.journal import Caller, CostRecord, EventRecord, Position
 from fairlead.sessions import HistoryQuery
 from fairlead.store import Store
@@ -73,11 +73,12 @@ def _filling(effort: Effort) -> Row:
 def _fill(store: Store, size: int, *, has_history: bool = True) -> Iterator[None]:
     for start in range(0, size, _BATCH):
         records = [_event(number, has_history=has_history) for number in range(start, min(size, start + _BATCH))]
-        digest = Digest(records if has_history else ())
+        extracted = ExtractedTexts(records if has_history else ())
         more: list[Record] = [
             CostRecord(at=_START + start, session=f"s{start // _PER_SESSION}", counter=0.1, added=0.1)
         ]
-        store.add_records([*records, *(more if has_history else ())], Position(1, start), digest.texts, digest.ends)
+        rows = [*records, *(more if has_history else ())]
+        store.add_records(rows, Position(1, start), extracted.texts, extracted.ends)
         yield
 
 

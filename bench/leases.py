@@ -71,7 +71,7 @@ def rows(effort: Effort) -> list[Row]:
 
 
 def _join_team(daemon: Daemon, folder: Path) -> None:
-    """Have other hosts hold leases on files of the repository that the folder is."""
+    """Create leases of other hosts on files of the repository in the folder."""
     (folder / ".git").mkdir()
     (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (folder / ".git/config").write_text('[remote "origin"]\n\turl = git@git.example.com:acme/app.git\n')
@@ -88,7 +88,7 @@ def _grant(name: str, path: str, folder: str = "") -> TeamGrant:
 
 
 def _context(folder: Path, tool: str, tool_input: dict[str, str]) -> EventContext:
-    """Return an event whose call the guards have looked at."""
+    """Return an event whose call the guards have checked."""
     event = PreToolUse(session_id="one", cwd=str(folder), tool_name=tool, tool_input=tool_input)
     request = HookRequest(event="PreToolUse", cwd=str(folder))
     context = EventContext(event, request, client_named("claude"), inline=False)

@@ -101,8 +101,17 @@ class MailBench:
         """Start a session, and return its agent's name."""
         started = make_payload("SessionStart", cwd=str(self._project), session_id=session)
         self._hook("SessionStart", started).communicate()
-        listed = self.request("GET", "/v1/mail/agents?all=true")["agents"]
-        return str(next(agent["name"] for agent in listed if agent["session"] == session))
+        deadline = monotonic() + TIMEOUT
+        while not (name := self._agent_of(session)):
+            if monotonic() > deadline:
+                raise RuntimeError(f"session {session} has no agent")
+            sleep(_POLL_INTERVAL)
+        return name
+
+    def _agent_of(self, session: str) -> str:
+        """Return the name of a session's agent; empty until the mail is open and knows it."""
+        listed = self.request("GET", "/v1/mail/agents?all=true").get("agents", ())
+        return next((str(agent["name"]) for agent in listed if agent["session"] == session), "")
 
     @contextmanager
     def _waiting(self, sessions: Sequence[str]) -> Iterator[list[subprocess.Popen[bytes]]]:

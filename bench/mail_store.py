@@ -1,6 +1,6 @@
 """The mail store: how fast messages are stored durably, and how fast they are found.
 
-The baseline is bare `sqlite3` that writes the same rows with the same syncs: what any such store costs.
+The baseline is bare `sqlite3` that writes the same rows with the same syncs: the cost of any such store.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _fill(folder: Path, agents: int, messages: int) -> None:
 
 
 def _killing(effort: Effort) -> Row:
-    """Kill a process while it sends. Not a speed, but what speed must not cost; the tests do it for a few rounds."""
+    """Kill a process while it sends, and count wrong messages. The tests do the same for a few rounds."""
     kills, sends = (QUICK_KILLS, QUICK_SENDS) if effort.is_quick else (KILLS, SENDS)
     what = f"{kills} kills in {sends} sends: messages lost, duplicated or incomplete"
     sys.path.append(str(ROOT / "tests"))

@@ -1,4 +1,4 @@
-"""Fairlead beside the programs of its field, in one run: events, commands, own hooks, and a hundred at once.
+"""Fairlead compared with similar programs, in one run: events, commands, own hooks, and a hundred hooks at once.
 
 All work under the same policy file. `peers.md` says how to get the peers; the row of a missing one says so.
 """
@@ -244,10 +244,10 @@ def _wait_for_one(running: set[int], words: Sequence[str]) -> None:
 
 
 def _stay_silent(event: PreToolUse, ctx: HookContext) -> HookOutput:
-    return _SILENCE
+    return _NO_OUTPUT
 
 
-_SILENCE = HookOutput()
+_NO_OUTPUT = HookOutput()
 
 
 def _in_process(effort: Effort) -> list[Row]:

@@ -1,7 +1,7 @@
-"""How many ways around the rules the guards hold, and how many everyday calls they disturb.
+"""How many ways around the rules the guards block, and how many everyday calls they disturb.
 
-Not a speed. The calls are those of `tests/policy/corpus`; the lines called blind were written before the guards were
-read, and first run when they were finished.
+This measures no speed. The calls are those of `tests/policy/corpus`. The calls named blind were written without reading
+the guards, and first run when they were finished.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Several hosts as one team: what it costs on each of them, and how fast mail is on another one.
+"""Several hosts as one team: the cost on each host, and the time of a message to another host.
 
 All hosts are on this machine, each with a home and a daemon of its own, and PostgreSQL is between them.
 """
@@ -117,10 +117,10 @@ class _Team:
         self.servers = servers
         self._waiting = f"{benches['beta'].name}@beta"
         self._busy = f"{benches['beta'].start_session(_BUSY)}@beta"
-        """Another agent there: what is queued for it does not end the wait of the first."""
+        """Another agent on beta: mail for it does not end the wait of the first agent."""
 
     def time_sends(self, effort: Effort) -> dict[str, Timing]:
-        """Time local sends, side by side with those of a host without a team."""
+        """Time local sends, and those of a host without a team."""
         lone, alpha = self._benches["lone"], self._benches["alpha"]
         times: dict[str, Timing] = {}
         times |= self._compare(effort, "joined", alpha.by_request, lone.by_request)
@@ -134,7 +134,7 @@ class _Team:
         return times
 
     def time_carrying(self, effort: Effort, queued: int) -> tuple[Timing, Timing]:
-        """Time one message to an agent that waits on the other host, and many after the relay was away."""
+        """Time one message to an agent that waits on the other host, and many after the relay was not reachable."""
         beta = self._benches["beta"]
         delivered = [beta.deliver(lambda: self._send(self._waiting)) for _ in range(self._rounds(effort))]
         caught_up = [self._catch_up(queued) for _ in range(1 if effort.is_quick else _CATCH_UPS)]

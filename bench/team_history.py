@@ -69,7 +69,7 @@ def _fill(history: TeamHistory, url: str) -> None:
 
 
 def _batch(first: int) -> CopyBatch:
-    """Return calls before and after they ran, in turn, of which the first have a text."""
+    """Return events before and after a call, in turn. Only those before a call have a text to search."""
     from msgspec.structs import replace
 
     from fairlead.journal import Position

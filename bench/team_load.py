@@ -1,6 +1,6 @@
-"""The load of many hosts on their relay: CPU of PostgreSQL, and what is left on it.
+"""The load of many hosts on their relay: the CPU time of PostgreSQL, and the packets on it.
 
-A host here is the mail store and the connection to the relay, without a daemon around them. Some share a process.
+A host here is a mail store and a connection to the relay, without a daemon. Several hosts share a process.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load_rows(effort: Effort, relay: PostgresServer | None, absent: str) -> list
 
 
 def _load(relay: PostgresServer, hosts: int, seconds: float) -> tuple[float, Timing]:
-    """Run all hosts; return the share of a core that the relay took, and how many parcels were on it."""
+    """Run all hosts; return the share of a core that the relay took, and how many packets were on it."""
     database = relay.create_database()
     url = relay.url(database)
     command = [sys.executable, "-m", "bench.team_load", url, str(hosts), str(seconds)]
@@ -118,7 +118,7 @@ class LightHost:
         self.peers: list[str] = []
         self.sent = self.received = self.pushed = self.shown = 0
 
-    def meet(self, hosts: int) -> None:
+    def wait_for_hosts(self, hosts: int) -> None:
         """Wait for the news of all other hosts."""
         while len(self.peers) < hosts - 1:
             for one in self.relay.snapshots({}):
@@ -128,7 +128,7 @@ class LightHost:
                 self.relay.wait(0.2)
 
     def run(self, seconds: float) -> None:
-        """Send at the rate, show what comes, and carry everything."""
+        """Send messages at the rate, show those that arrive, and exchange all packets with the relay."""
         began = monotonic()
         due = began + self.number / HOSTS / RATE
         while (now := monotonic()) < began + seconds + 1.0:
@@ -142,14 +142,14 @@ class LightHost:
                 self._take()
 
     def _push(self) -> None:
-        from fairlead.team import Parcel
+        from fairlead.team import Packet
 
-        while self.mail.seal():
+        while self.mail.build_packets():
             pass
         while page := self.mail.outgoing(None, self.pushed):
             self.relay.push(
                 [
-                    Parcel(
+                    Packet(
                         origin=self.id,
                         target=one.target,
                         seq=one.seq,
@@ -163,14 +163,14 @@ class LightHost:
             self.pushed = page[-1].id
 
     def _take(self) -> None:
-        from fairlead.mail.remote import IncomingParcel
+        from fairlead.mail.remote import IncomingPacket
 
-        while parcels := self.relay.pull():
+        while packets := self.relay.pull():
             self.mail.receive(
-                [IncomingParcel(origin=one.origin, seq=one.seq, kind=one.kind, body=one.body) for one in parcels]
+                [IncomingPacket(origin=one.origin, seq=one.seq, kind=one.kind, body=one.body) for one in packets]
             )
-            self.received += sum(one.kind == "message" for one in parcels)
-            self.relay.acknowledge({one.origin: one.seq for one in parcels})
+            self.received += sum(one.kind == "message" for one in packets)
+            self.relay.acknowledge({one.origin: one.seq for one in packets})
         self.shown += 1
         self.service.show(self.agent, "Stop", f"event{self.shown}", limit=100)
         self._push()
@@ -192,7 +192,7 @@ def _main(url: str, count: str, seconds: str, first: str) -> None:
         own = range(int(first), min(int(first) + _HOSTS_IN_PROCESS, int(count)))
         hosts = [LightHost(url, Path(folder), number) for number in own]
         for host in hosts:
-            host.meet(int(count))
+            host.wait_for_hosts(int(count))
         print("ready", flush=True)
         sys.stdin.readline()
         threads = [Thread(target=host.run, args=(float(seconds),)) for host in hosts]

@@ -1,4 +1,4 @@
-"""What 10, 100 and 1000 hosts are for their relay: bytes, and the CPU time of what each of them reads.
+"""The load of 10, 100 and 1000 hosts on their relay: bytes, and the CPU time of the reads of each host.
 
 Run it by itself: `python -m bench.team_sizes`. The rows are those that a team leaves behind in use; hosts read the
 registry every 30 seconds; while news come, every second, or more seldom if there are more than 100 of them.

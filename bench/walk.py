@@ -36,17 +36,17 @@ SESSION = "walk"
 QUIET = "/var/tmp"  # noqa: S108 - the folder that is made in it is private
 """Where few files are created: the policy of a project is looked up again when a folder above it has changed."""
 SETTLED = 0.3
-"""Seconds after which no file is so young that it is read again each time."""
+"""Seconds after which a new file is old enough to be cached."""
 
 
 # -- in the traced process -------------------------------------------------------------------------------
 
 
 BACKGROUND = {
-    *("server", "tracker", "attention", "token_usage", "store_writer", "recorder"),
-    *("serve", "tokens", "feed"),
+    *("server", "tracker", "attention", "token_usage", "store_writer", "recorder", "installed_code"),
+    *("journal_settings", "user_notifier", "serve", "tokens", "feed"),
 }
-"""Modules whose own tasks go on beside the events: what they start is no part of a walk."""
+"""Modules with background tasks, whose calls are no part of a walk."""
 BACKGROUND_FUNCTIONS = {
     *("run_forever", "_update", "_open_store", "_prune", "take_spool"),
     *("watch", "_tend", "_sweep"),  # their names in version 0.1.0
@@ -54,7 +54,7 @@ BACKGROUND_FUNCTIONS = {
 
 
 class Tracer:
-    """Notes the modules of Fairlead that are at work, one after the other."""
+    """Records the modules of Fairlead whose code runs, in their order."""
 
     def __init__(self, root: str) -> None:
         self._root = root + os.sep
@@ -67,7 +67,7 @@ class Tracer:
         sys.setprofile(self._profile)
 
     def take(self) -> list[str]:
-        """Return the steps so far, and forget them."""
+        """Return and remove the steps so far."""
         steps, self._steps = self._steps, []
         return steps
 
@@ -145,10 +145,10 @@ def traced_program(dump: str, program: str, words: list[str]) -> None:
         Path(dump).write_text(json.dumps(tracer.take()), encoding="utf-8")
 
 
-# -- the scenes ------------------------------------------------------------------------------------------
+# -- the events ------------------------------------------------------------------------------------------
 
 
-class Stage:
+class TracedHome:
     """A scratch home with a traced daemon."""
 
     def __init__(self, folder: Path) -> None:
@@ -190,7 +190,7 @@ class Stage:
             sleep(0.01)
 
     def steps(self) -> list[str]:
-        """Return what the daemon has done since the last call."""
+        """Return the daemon's steps since the last call."""
         self._dump.unlink(missing_ok=True)
         self.daemon.send_signal(signal.SIGUSR1)
         self._wait(self._dump.exists)
@@ -247,42 +247,43 @@ EDIT: dict[str, Any] = {
 }
 
 
-def scenes(stage: Stage) -> Iterator[tuple[str, list[str]]]:
+def traced_events(home: TracedHome) -> Iterator[tuple[str, list[str]]]:
     """Play the four events, each once to warm up, and yield their steps."""
-    stage.event("SessionStart", source="startup")
+    home.event("SessionStart", source="startup")
     sleep(SETTLED)
     for _ in range(3):
-        stage.event("PreToolUse", **EDIT)
-    stage.steps()
-    stage.event("PreToolUse", **EDIT)
-    yield "PreToolUse Edit", stage.steps()
+        home.event("PreToolUse", **EDIT)
+    home.steps()
+    home.event("PreToolUse", **EDIT)
+    yield "PreToolUse Edit", home.steps()
     for _ in range(2):
-        stage.steps()
-        _settle(stage, *stage.event("Stop", stop_hook_active=False))
-    yield "Stop with one command", stage.steps()
-    stage.program("fairlead", "agents", "--json")
-    agent = _agent(stage)
-    stage.steps()
-    sent = stage.program("fairlead", "send", agent, "hello")
-    yield "send", sent + stage.steps()
-    stage.event("PostToolUse", **EDIT)
-    stage.steps()
-    stage.event("UserPromptSubmit", prompt="go on")
-    yield "the event that shows it", stage.steps()
+        home.steps()
+        _settle(home, *home.event("Stop", stop_hook_active=False))
+    yield "Stop with one command", home.steps()
+    home.event("UserPromptSubmit", prompt="go on")
+    home.program("fairlead", "agents", "--json")
+    agent = _agent(home)
+    home.steps()
+    sent = home.program("fairlead", "send", agent, "hello")
+    yield "send", sent + home.steps()
+    home.event("PostToolUse", **EDIT)
+    home.steps()
+    home.event("UserPromptSubmit", prompt="go on")
+    yield "the event that shows it", home.steps()
 
 
-def _settle(stage: Stage, head: bytes, body: bytes) -> None:
-    """Report that the command of a plan has passed, as the launcher does that has run it."""
+def _settle(home: TracedHome, head: bytes, body: bytes) -> None:
+    """Report that the command of a plan has passed, as the launcher does after running it."""
     assert head.startswith(b"HTTP/1.1 202"), "the policy has a command"
     size = int(head.partition(b"fairlead-steps: ")[2].split()[0])
-    decision, payload = body[size:], stage.payload("Stop", stop_hook_active=False)
+    decision, payload = body[size:], home.payload("Stop", stop_hook_active=False)
     lines = f"1 done 1 {len(decision)} {len(payload)}\nexited 0 1 0 0 0 0 0 0\n"
-    stage.post("/v1/plans/Stop", lines.encode() + decision + payload)
+    home.post("/v1/plans/Stop", lines.encode() + decision + payload)
 
 
-def _agent(stage: Stage) -> str:
+def _agent(home: TracedHome) -> str:
     command = [sys.executable, "-m", "fairlead", "agents", "--json"]
-    answer = subprocess.run(command, env=stage.env, cwd=stage.project, capture_output=True, check=True, timeout=TIMEOUT)
+    answer = subprocess.run(command, env=home.env, cwd=home.project, capture_output=True, check=True, timeout=TIMEOUT)
     agents = json.loads(answer.stdout)["agents"]
     return next(str(agent["name"]) for agent in agents if agent["session"] == SESSION)
 
@@ -325,9 +326,9 @@ def main() -> int:
     parser.add_argument("--steps", action="store_true", help="print every step")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=QUIET if Path(QUIET).is_dir() else None) as folder:
-        stage = Stage(Path(folder))
+        home = TracedHome(Path(folder))
         try:
-            for title, steps in scenes(stage):
+            for title, steps in traced_events(home):
                 modules, changes = counts(steps)
                 print(f"{title}: {modules} modules, {changes} package changes")
                 if options.steps:
@@ -335,7 +336,7 @@ def main() -> int:
                 elif not options.counts:
                     print(*walk(steps), sep="\n")
         finally:
-            stage.close()
+            home.close()
     return 0
 
 

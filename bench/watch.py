@@ -137,7 +137,7 @@ def _view(home: str) -> Iterator[_View]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *_SIZE, 0, 0))
     env = {**os.environ, "FAIRLEAD_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    env["FAIRLEAD_NO_DAEMON"] = "1"  # a real one would take the place of ours
+    env["FAIRLEAD_NO_DAEMON"] = "1"  # a real daemon would replace the fake one
     files = [(os.POSIX_SPAWN_DUP2, theirs, number) for number in (0, 1, 2)]
     pid = os.posix_spawn(sys.executable, [sys.executable, "-c", _START], env, file_actions=files, setsid=True)
     os.close(theirs)

@@ -9,7 +9,7 @@ static const char WAITS_PATH[] = "/v1/waits/";
 
 enum header { LENGTH = 1, EXIT = 2, STDOUT = 4 };
 
-/* The headers that are numbers: where each is kept, the largest, and the status that has it (0: any). */
+/* The headers that are numbers: the field of each, its largest value, and the status that has it (0: any). */
 static const struct { const char *name; size_t field; uint64_t max; unsigned status; } NUMBERS[] = {
     {"content-length", offsetof(struct answer, body), MAX_BODY, 0},
     {"fairlead-exit", offsetof(struct answer, exit_code), 255, 0},

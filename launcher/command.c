@@ -1,4 +1,4 @@
-/* fairlead COMMAND [options]: has the daemon run a command, and prints what comes of it.
+/* fairlead COMMAND [options]: has the daemon run a command, and prints its output.
  *
  * What the daemon declines, and everything without a daemon, is left to Python. This file knows no command. */
 #include "hook.h"
@@ -23,7 +23,7 @@ bool is_terminal(int fd, uint64_t *columns)
     return is;
 }
 
-/* Add what a command may want to know of our process, besides what an event tells. */
+/* Add the facts about our process that a command may need, beside those that are sent with events. */
 void add_command(struct text *head, const struct call *call)
 {
     uint64_t columns[3];
@@ -36,7 +36,7 @@ void add_command(struct text *head, const struct call *call)
     add_number(head, (uint64_t)call->arg_count, 10, 1);
 }
 
-/* Ask with each word and its NUL, and stdin behind them if it was read. */
+/* Ask with each word and its NUL, followed by stdin if it was read. */
 static bool ask(struct call *call, struct answer *answer, struct bytes *got)
 {
     size_t size = call->payload.size;
@@ -64,7 +64,7 @@ _Noreturn void run_command(struct call *call, int argc, char **argv)
     call->args = argv + 1;
     call->arg_count = argc - 1;
     call->event = call->arg_count && is_name(call->args[0], strlen(call->args[0]), "-") ? call->args[0] : "fairlead";
-    if (argc > 1 && argv[1][0] >= 'A' && argv[1][0] <= 'Z') { /* an event that somebody tries out: Python decides it */
+    if (argc > 1 && argv[1][0] >= 'A' && argv[1][0] <= 'Z') { /* an event that a person tries out: Python decides it */
         call->id[0] = 0;
         evaluate_locally(call);
     }

@@ -18,7 +18,7 @@
 static const char SLOW[] = "fairlead: the daemon has not answered for a second; if it hangs, see fairlead doctor\n";
 
 #ifdef SO_PEERCRED
-/* The daemon's lock has its pid. The guards keep agents from writing there; whom it stops: docs/howto/self-protection.md */
+/* The daemon's lock has its pid. The guards keep agents from writing there; see docs/howto/self-protection.md */
 static bool holds_lock(struct text *folder, uint64_t pid)
 {
     char memory[16];
@@ -79,7 +79,7 @@ int connect_daemon(void)
     return -1;
 }
 
-/* A status line must be drawn quickly; a wait takes the time that the daemon named, and some for the exchange. */
+/* A status line must be drawn quickly. A wait takes the time that the daemon named, plus some for the exchange. */
 static int64_t timeout_ms(const struct call *call)
 {
     const char *set = getenv("FAIRLEAD_DEADLINE_MS");

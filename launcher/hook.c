@@ -6,8 +6,8 @@
  * The client starts this for each event. It asks the daemon; without one, or if its answer is not understood, Python
  * evaluates the event, with the same arguments and the same stdin.
  *
- * A status line is not an event: it is reported to the daemon, and then COMMAND is run as if we were not there.
- * With --wake another hook reports the event; we wait, beside the client, for a reason to start a turn.
+ * A status line is not an event: it is reported to the daemon, and then COMMAND is run as the client would run it.
+ * With --wake another hook reports the event; we wait in the background for a reason to start a turn.
  * With --wait the event was reported already, and we only wait for its answer. */
 #include "hook.h"
 
@@ -40,7 +40,7 @@ static bool names_gate(const char *word)
     return equals_ignoring_case(letters, size, "pretooluse");
 }
 
-/* Read the option `--name value` or `--name=value`; return how many arguments it has, or 0 if it is another one. */
+/* Read the option `--name value` or `--name=value`; return its number of arguments, or 0 for another option. */
 static int option(char **args, int left, const char *name, const char **value)
 {
     size_t size = strlen(name);

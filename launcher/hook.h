@@ -1,7 +1,7 @@
 /* Declarations shared by the files of the launcher. docs/architecture.md describes the path of one event.
  *
  * It is C11 on POSIX, without stdio, locale or heap: this process lives for one event, and its start is most of its
- * cost. It knows no policy. Whatever it does not understand it leaves to Python, which is slow and correct. */
+ * cost. It knows no policy. Everything that it does not understand is left to Python, which is slow and correct. */
 #ifndef FAIRLEAD_HOOK_H
 #define FAIRLEAD_HOOK_H
 
@@ -30,7 +30,7 @@ struct bytes {
     size_t size;
 };
 
-/* A wait that the daemon asked for: the token to ask again with, and how long that may take. Empty token: no wait. */
+/* A wait that the daemon asked for: the token to ask with, and how long that may take. Empty token: no wait. */
 struct wait {
     uint64_t milliseconds;
     char token[72];
@@ -42,7 +42,7 @@ struct call {
     const char *status_command;          /* the user's own status line, to be run after us; NULL if there is none */
     char **args;                         /* without the options that are for the launcher only */
     int arg_count;
-    bool command;        /* not an event, but a command of the user's */
+    bool command;        /* not an event, but a command of the user */
     bool for_daemon;     /* has only arguments that a daemon can handle */
     bool is_gate;        /* PreToolUse: a failure must block */
     bool has_check;      /* there is a plan, and if it cannot be carried out, that must block */
@@ -52,7 +52,7 @@ struct call {
     bool stdin_complete; /* to its end */
     struct bytes payload;
     struct wait wait;
-    struct bytes report; /* the results of a plan, which the daemon is asked about then; or the words of a command */
+    struct bytes report; /* the results of a plan, which are then sent to the daemon; or the words of a command */
     int daemon; /* the connection that expects an acknowledgement; only valid if the answer asks for one */
     char id[40];
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The launcher in Python, for machines without a C compiler: does what hook.c does, in the same order.
+"""The launcher in Python, for machines without a C compiler. It does the same as hook.c, in the same order.
 
 It imports nothing that Python has not already loaded, except `_socket`: each import costs time on every event.
 It is one long file, because pip installs a script on its own.
@@ -55,7 +55,7 @@ env = posix.environ
 
 
 class Call:
-    """Our arguments and our input."""
+    """The arguments and the input of the launcher."""
 
     def __init__(self, argv: list[str]) -> None:
         self.id = f"{time.time_ns():016x}-{posix.getpid():x}"
@@ -76,7 +76,7 @@ class Call:
         self.for_daemon = is_name(self.event, LETTERS) and names and (not others or bool(self.token))
 
     def split_arguments(self, argv: list[str]) -> None:
-        """Remove the options that are for us: --python, --then of a status line, --id of a wait."""
+        """Split off the launcher's own options: --python, --then of a status line, --id of a wait."""
         own = {"--python"}
         values: dict[str, str] = {}
         self.args: list[str] = []
@@ -136,7 +136,7 @@ def runtime_folder() -> bytes | None:
 
 
 def absolute_path(path: bytes) -> bytes:
-    """Return what os.path.abspath would, which is not loaded if Python was started with -S."""
+    """Return the same as os.path.abspath, which is not loaded if Python was started with -S."""
     path = path if path.startswith(b"/") else posix.getcwdb() + b"/" + path
     steps: list[bytes] = []
     for step in path.split(b"/"):
@@ -213,7 +213,7 @@ def read_payload(call: Call) -> bool:
 
 
 class Answer:
-    """The answer of the daemon; for a 303, the wait."""
+    """The answer of the daemon; with status 303, a wait."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -244,7 +244,7 @@ def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
 
 
 def waits_for_person(call: Call) -> bool:
-    """Return whether we wait for a person's answer. If the wait breaks off, the client's own question stays."""
+    """Return whether we wait for a person's answer. If the wait fails, the client's own question stays open."""
     return not call.is_gate and call.token.startswith(b"answer-")
 
 
@@ -261,7 +261,7 @@ def exchange(daemon: _socket.socket, call: Call) -> Answer | None:
 
 
 def may_exit(call: Call, answer: Answer) -> bool:
-    code = max(answer.exit_code, 0)  # it is missing where nothing is printed
+    code = max(answer.exit_code, 0)  # missing (-1) if the answer prints nothing
     return code == 0 or (code <= 2 and not call.status_line and (code == 2 or not call.is_gate))
 
 
@@ -497,7 +497,7 @@ def fail(call: Call, what: str, *, printed: bool) -> None:
 
 
 def pythons(call: Call) -> list[str]:
-    """Return the candidates as in C, and this Python as the last."""
+    """Return the candidates of hook.c, and this Python as the last one."""
     if call.python:
         return [call.python]
     path = __file__
@@ -538,14 +538,14 @@ def supervise(call: Call, child: int, before: set[int]) -> None:
         try:
             posix.kill(child, number)
         except OSError:
-            return  # it got the signal too, and has ended
+            return  # the child got the signal, too, and has ended
 
     for number in (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP):
         if _signal.getsignal(number) is not _signal.SIG_IGN:
             _signal.signal(number, forward_signal)
     _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
     code = posix.waitstatus_to_exitcode(posix.waitpid(child, 0)[1])
-    blocks = call.is_gate or call.has_check  # the client takes any exit code but 2 for consent
+    blocks = call.is_gate or call.has_check  # the client continues after any exit code but 2
     if code in {0, 2} or (code > 0 and not blocks):
         posix._exit(code)
     how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
@@ -556,7 +556,7 @@ def evaluate_locally(call: Call) -> None:
     pid = client_pid()
     start = start_of(pid).decode()
     launched = f"{call.id},{pid},{start}" if start else f"{call.id},{pid}"
-    # What was done before the wait must not be repeated.
+    # Whatever ran before the wait must not run again.
     waited = ["--waited"] if call.token and not call.is_gate else []
     run_python(call, [EVENT_PROGRAM, *call.args, *waited, *(["--launched", launched] if call.args else [])])
 
@@ -583,7 +583,7 @@ def run_status_command(call: Call) -> None:
 
 
 def environment() -> dict[bytes, bytes]:
-    """Return the environment that we were started with: in the C locale, Python adds LC_CTYPE to it."""
+    """Return the environment that we were started with. In the C locale, Python adds LC_CTYPE to its own."""
     try:
         fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
         text = b"".join(iter(lambda: posix.read(fd, 1 << 20), b""))
@@ -595,7 +595,7 @@ def environment() -> dict[bytes, bytes]:
 
 
 def give_receipt(name: str, *, printed: bool) -> None:
-    """Rename the file that says that this answer was not printed, or remove it: it survives the daemon."""
+    """Rename the receipt before the answer is printed, or remove it afterwards. It outlives the daemon."""
     folder = runtime_folder()
     if not name or folder is None:
         return
@@ -625,7 +625,7 @@ def print_answer(call: Call, answer: Answer) -> None:
 
 def main(call: Call) -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # it ends us, like any other program
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # SIGINT ends us, like any other program
     daemon = connect_daemon() if call.for_daemon else None
     can_ask = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
     if daemon is not None and not can_ask:
@@ -639,7 +639,7 @@ def main(call: Call) -> None:
     if answer:
         call.has_check = answer.exit_code == 2
         run_plan(call, answer.body, ack=answer.ack)
-    if waits_for_person(call):  # the event was decided before: there is nothing to print
+    if waits_for_person(call):  # the event is already decided, and there is nothing to print
         posix._exit(0)
     evaluate_locally(call)
 
@@ -648,5 +648,5 @@ if __name__ == "__main__":
     this = Call(sys.argv[1:])
     try:
         main(this)
-    except BaseException as problem:  # noqa: BLE001 - exit code 1, Python's own, would open the gate
+    except BaseException as problem:  # noqa: BLE001 - Python's own exit code, 1, would let a gated event pass
         fail(this, f"internal error: {type(problem).__name__}", printed=False)

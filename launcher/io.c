@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Map memory that costs nothing until it is written to; it is never freed, since we end soon. */
+/* Map memory, which costs nothing until it is written to. It is never freed, since we end soon. */
 void *map_memory(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -36,7 +36,7 @@ int64_t now_ms(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Read once; a signal does not count. */
+/* Read once; try again after a signal. */
 ssize_t read_some(int fd, void *at, size_t room)
 {
     ssize_t size = read(fd, at, room);
@@ -75,7 +75,7 @@ bool new_pipe(int ends[2], bool kept)
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
-/* Wait if a call would block: the client's end may be non-blocking, and we share it. */
+/* Wait if a call would block: the client's end of the pipe may be non-blocking, and we share it. */
 static bool can_retry(int fd, short events)
 {
     struct pollfd wait = {.fd = fd, .events = events};

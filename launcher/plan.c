@@ -1,7 +1,7 @@
 /* Carries out a plan of the daemon: reads it, has its steps run, reports the results, and prints the final answer.
  *
- * It knows no policy. The daemon has worked out what each step runs, and decides what the results mean. If it is gone by
- * then, Python decides the same, from the same results: a step that has begun is never run again. */
+ * It knows no policy. The daemon has determined what each step runs, and decides what the results mean. If the daemon
+ * has ended by then, Python decides from the same results: a step that has begun is never run again. */
 #include "plan.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void read_step(struct fields *fields, struct step *step)
     fields->valid = fields->valid && words > 0 && step->argv[0][0];
 }
 
-/* Parse a plan in place. `docs/architecture.md` has the format; daemon/events/_native_plan.py writes it. */
+/* Parse a plan in place. `docs/architecture.md` has the format; src/fairlead/execute/_native.py writes it. */
 bool read_plan(struct bytes from, struct bytes payload, struct plan *plan)
 {
     struct fields fields = {from.at, from.at + from.size, true};
@@ -103,7 +103,7 @@ static size_t report_size(const struct plan *plan, struct bytes decision, struct
     return size;
 }
 
-/* The results, their output, and what they are results of: any daemon can settle that. Empty if memory is short. */
+/* Return the results, their output, the decision and the payload: any daemon can settle them. Empty without memory. */
 static struct bytes report(const struct plan *plan, struct bytes decision, struct bytes payload)
 {
     size_t room = report_size(plan, decision, payload);

@@ -6,8 +6,8 @@
 
 #define MAX_STEPS 64
 
-/* The first and the last bytes of a stream, in lines that are cut at LINE_SIZE bytes. fairlead.process makes the same
- * of them as of the whole stream, because it keeps less: 512 KiB at either end, and 8 KiB of a line. */
+/* The first and the last bytes of a stream, in lines that are cut at LINE_SIZE bytes. fairlead.process gets the same
+ * result from them as from the whole stream, because it keeps less: 512 KiB at either end, and 8 KiB of a line. */
 #define LINE_SIZE ((size_t)8 * 1024 + 1)
 #define KEPT_SIZE ((size_t)600 * 1024)
 struct capture {
@@ -20,7 +20,7 @@ struct capture {
 enum result { NOT_RUN, SKIPPED, EXITED, SIGNALED, TIMED_OUT, NO_PROGRAM, NO_FOLDER };
 
 struct step {
-    const char *ends_on; /* which result ends a sequence; src/fairlead/execute/_native.py lists them. "skip": not run */
+    const char *ends_on; /* the result that ends a sequence, as in src/fairlead/execute/_native.py; "skip": not run */
     uint64_t timeout;    /* milliseconds; 0: none */
     const char *folder;
     char **env, **argv;

@@ -60,7 +60,7 @@ static void add_printable(struct text *text, const char *name)
     }
 }
 
-/* Write a line to stderr. If that fails there is nobody to tell. */
+/* Write a line to stderr. A failure cannot be reported. */
 void print_error_line(struct text *line)
 {
     add(line, "\n");
@@ -168,7 +168,7 @@ static _Noreturn void exit_like(const struct call *call, int status)
     fail(call, memory, true);
 }
 
-/* Run Python as a child, so that the gate is closed if it crashes, and somebody says so at other events. */
+/* Run Python as a child, so that a gate blocks if it crashes, and the crash is reported at other events. */
 static _Noreturn void supervise(const struct call *call, char **args)
 {
     int report[2], error = 0;
@@ -220,13 +220,13 @@ _Noreturn void evaluate_locally(const struct call *call)
     int count = 5;
     memcpy(args, first, sizeof first);
     add(&caller, call->id);
-    if (call->command && call->id[0]) { /* before its words, where it cannot be taken for one of them */
+    if (call->command && call->id[0]) { /* before the command's words, where it cannot be taken for one of them */
         memcpy(args + count, last, sizeof last);
         count += 2;
     }
     for (int i = 0; i < call->arg_count; i++)
         args[count++] = call->args[i];
-    if (call->wait.token[0] && !call->is_gate && !call->command) /* what was done before must not be repeated */
+    if (call->wait.token[0] && !call->is_gate && !call->command) /* it must not be handled twice */
         args[count++] = waited;
     if (call->arg_count && !call->command) {
         add_caller(&caller);
@@ -273,7 +273,7 @@ _Noreturn void run_plan(const struct call *call, struct bytes plan, const char *
     evaluate_locally(call);
 }
 
-/* The daemon has gone while the steps ran. They must not be run again, so there is no third way. */
+/* The daemon has ended while the steps ran. They must not be run again, so only Python can settle the results. */
 _Noreturn void settle_locally(const struct call *call, struct bytes plan, const char *ack)
 {
     char memory[160];
@@ -286,7 +286,7 @@ _Noreturn void settle_locally(const struct call *call, struct bytes plan, const 
     quit(2); /* where a failing command would block, so does one whose result is lost */
 }
 
-/* Execute what would have been run without us, as the client runs it. */
+/* Execute the user's own status line, as the client would run it. */
 _Noreturn void run_status_command(const struct call *call)
 {
     char *args[] = {SHELL, "-c", (char *)call->status_command, NULL};

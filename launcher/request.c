@@ -1,4 +1,4 @@
-/* Builds the head of the request: what the daemon cannot know about the caller otherwise. */
+/* Builds the head of the request, with the facts about the caller that the daemon cannot know otherwise. */
 #include "hook.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ static const char *const PASSED_VARIABLES[] = {
     "FAIRLEAD_HOME",     "HOME",               "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "TMUX",            "TMUX_PANE",
     "FAIRLEAD_STAY",     "CLAUDE_CODE_ENTRYPOINT",
-    /* A command may also look at these: who asks, and how its output is to look. */
+    /* A command also needs these: who asks, and how its output is formatted. */
     "CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "COLUMNS", "NO_COLOR", "TERM", "LC_ALL", "LC_CTYPE", "LANG",
     "PYTHONIOENCODING", "PYTHONUTF8", "FAIRLEAD_NO_DAEMON", "_FAIRLEAD_COMPLETE",
 };
@@ -90,7 +90,7 @@ static void add_request_line(struct text *head, const struct call *call)
     add(head, " HTTP/1.1\r\ncontent-type: application/json");
 }
 
-/* What differs from call to call is last, so that the daemon can compare the rest at once. */
+/* Headers that differ from call to call are last, so that the daemon can compare the others at once. */
 bool request_head(struct text *head, const struct call *call)
 {
     char here[MAX_VALUE];

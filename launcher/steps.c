@@ -217,8 +217,8 @@ static _Noreturn void become(const struct plan *plan, const struct step *step, c
 {
     struct failure failure = {NO_FOLDER, 0};
     setsid();
-    tell_watcher(getpid(), false); /* by itself: we may be killed before we can */
-    signal(SIGPIPE, SIG_DFL); /* what is ignored stays so in a new program; what is handled does not */
+    tell_watcher(getpid(), false); /* the child does this: we may be killed before we can */
+    signal(SIGPIPE, SIG_DFL); /* a new program inherits ignored signals, but not handlers */
     signal(SIGXFSZ, SIG_DFL);
     for (int i = 0; i < 3; i++)
         dup2(ends[i], i);
@@ -321,7 +321,7 @@ static bool catch_signals(void)
     return true;
 }
 
-/* Collect a step that has ended. All that it wrote is in the pipes by now; what it left running may hold them open. */
+/* Collect a step that has ended. All its output is in the pipes by now. Processes that it left may hold them open. */
 static bool collect(struct step *step)
 {
     int status = 0;
@@ -331,7 +331,7 @@ static bool collect(struct step *step)
     tell_watcher(step->pid, true);
     receive_outputs(step);
     if (ended < 0)
-        set_result(step, SIGNALED, SIGKILL); /* somebody else has its status: unknown, so it failed */
+        set_result(step, SIGNALED, SIGKILL); /* another caller of wait has its status: unknown, so it failed */
     else if (WIFEXITED(status))
         set_result(step, EXITED, WEXITSTATUS(status));
     else
@@ -383,7 +383,7 @@ static int64_t next_timeout(const struct plan *plan, int64_t now)
 }
 
 /* Wait for output, the end of a step, or a signal. */
-static void await_news(const struct plan *plan)
+static void await_changes(const struct plan *plan)
 {
     struct pollfd files[1 + 2 * MAX_STEPS];
     nfds_t count = 1;
@@ -394,8 +394,8 @@ static void await_news(const struct plan *plan)
     await_signal(files, count, next_timeout(plan, now_ms()));
 }
 
-/* Handle what has happened; return how many steps still run. */
-static size_t attend(struct plan *plan)
+/* Handle output, ended steps and signals; return how many steps still run. */
+static size_t handle_changes(struct plan *plan)
 {
     size_t running = 0;
     for (size_t i = 0; i < plan->count; i++) {
@@ -431,13 +431,13 @@ static void run_all(struct plan *plan, const char *name)
         start(plan, &plan->steps[i], name);
         if (plan->parallel)
             continue;
-        while (attend(plan))
-            await_news(plan);
+        while (handle_changes(plan))
+            await_changes(plan);
         if (ends_sequence(&plan->steps[i]))
             return;
     }
-    while (attend(plan))
-        await_news(plan);
+    while (handle_changes(plan))
+        await_changes(plan);
 }
 
 /* Run the steps, until one ends the sequence. Return false if none was begun. */

@@ -1,4 +1,4 @@
-/* Text in buffers of fixed size. Knows nothing about its meaning. */
+/* Text in buffers of fixed size. */
 #include "hook.h"
 
 #include <string.h>

@@ -23,10 +23,10 @@ assert LIGHT == (sys.argv[1] == "light")
 import fairlead
 from fairlead.clients import _tool_calls, protocol
 from fairlead.decide import _context, _decision, _results, _settle
-from fairlead.events import _event, _life, _output, _work
+from fairlead.events import _agent_events, _event, _output, _session_events
 from fairlead.journal import _records
 from fairlead.policy.config import _disk_cache, _files, _lookup, _types
-from fairlead.policy.trust import _beginnings, _store
+from fairlead.policy.trust import _session_snapshots, _store
 
 def kinds(kind):
     for one in kind.__subclasses__():

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
     """Return a module-level `__getattr__` that imports each name from the module of `package` that defines it."""
-    homes = {name: module for module, names in modules.items() for name in names}
+    module_of = {name: module for module, names in modules.items() for name in names}
 
     def load(name: str) -> object:
-        module = homes.get(name)
+        module = module_of.get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         __import__(f"{package}.{module}")
@@ -36,12 +36,12 @@ def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callab
 
 
 class light_imports:  # noqa: N801 - used like a function
-    """Keep msgspec from importing `typing_extensions`, which it can do without: that takes up to 10 ms."""
+    """Keep msgspec from importing `typing_extensions`, which takes up to 10 ms and is not needed."""
 
     _name = "typing_extensions"
 
     def __enter__(self) -> None:
-        """Have `import` take it for a module that does not exist."""
+        """Make `import` treat it as a module that does not exist."""
         self._is_loaded = self._name in sys.modules
         if not self._is_loaded:
             sys.modules[self._name] = None  # type: ignore[assignment]
@@ -68,10 +68,10 @@ class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a m
 
 
 class CachedModules:
-    """Imports modules of this package from one file: to find and open a hundred takes as long as to run them.
+    """Imports modules of this package from one file: finding and opening a hundred takes as long as running them.
 
-    The file is beside the compiled modules, which it is made of, and is as trusted as they are. A module whose source
-    has changed is imported as usual, and so is one whose code in the file is damaged.
+    The file is made of the compiled modules, is in the same folder, and is as trusted as they are. A module whose
+    source has changed is imported as usual, and so is one whose code in the file is damaged.
     """
 
     def __init__(self, package: ModuleType) -> None:
@@ -82,7 +82,7 @@ class CachedModules:
         self._key = [sys.version, package.__version__]
         self._entries: dict[str, tuple[tuple[int, ...], bool, int, int, bytes]] = {}
         self._codes: dict[str, bytes] = {}
-        """Of modules that are being imported."""
+        """The code of modules that are being imported."""
         self._file = -1
         self.has_missed = False
         try:
@@ -99,7 +99,7 @@ class CachedModules:
             self._entries = entries
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return how to import a module; `None` if it is not in the file, or has changed."""
+        """Return the spec of a module; `None` if the module is not in the file, or has changed."""
         if not name.startswith(f"{self._package}."):
             return None
         stamp, is_package, *_ = self._entries.get(name, ((), False))
@@ -116,14 +116,14 @@ class CachedModules:
         return spec
 
     def create_module(self, _spec: ModuleSpec) -> None:
-        """Have an ordinary module created."""
+        """Return `None`, so that Python creates an ordinary module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the code of a module."""
         exec(marshal.loads(self._codes.pop(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
 
     def save(self) -> None:
-        """Write the file again, with the modules of this process that it lacks."""
+        """Write the file again, with the modules of this process that are missing in it."""
         folder = os.path.dirname(self._path)
         if not self.has_missed or sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
@@ -149,7 +149,7 @@ class CachedModules:
             os.replace(temporary, self._path)
 
     def _code(self, name: str) -> bytes:
-        """Return the code of a module; nothing if it is damaged."""
+        """Return the code of a module; empty if it is damaged."""
         *_, at, size, expected = self._entries[name]
         code = os.pread(self._file, size, self._start + at)
         return code if _hash(code) == expected else b""
@@ -161,11 +161,11 @@ class CachedModules:
 
 _MAX_INDEX = 1 << 20
 _HEADER = 16
-"""Bytes of the size of the index, which comes first, and of its hash."""
+"""Bytes before the index: its size and its hash."""
 
 
 def _hash(data: bytes) -> bytes:
-    """Return the hash that Python has for its own compiled modules."""
+    """Return the hash that Python uses for its own compiled modules."""
     return source_hash(0, data)
 
 
@@ -191,10 +191,10 @@ def use_light_structs() -> None:
 
 
 class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, without a module for it
-    """Stands for a module until something of it is used: most events match no expression, and `re` takes 5 ms."""
+    """A module that is imported when it is first used: most events match no expression, and `re` takes 5 ms."""
 
     def __getattr__(self, name: str) -> object:
-        """Import the module, and become it."""
+        """Import the module, and copy its attributes."""
         module = str(self.__name__)
         if sys.modules.get(module) is self:
             del sys.modules[module]
@@ -203,7 +203,7 @@ class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, 
 
 
 def has_light_structs() -> bool:
-    """Return whether this process defines its types without msgspec; the answer stays the same from then on."""
+    """Return whether this process defines its types without msgspec. The first call settles it."""
     if not _structs:
         _structs.append("msgspec")
     return _structs[0] == "light"
@@ -236,7 +236,7 @@ if not TYPE_CHECKING:
 
 
 class _LightProperty:
-    """A property that is computed once: its value takes its place in the object."""
+    """A property that is computed once: the value replaces it in the object."""
 
     def __init__(self, function: Callable[[object], object]) -> None:
         self._function = function

@@ -50,8 +50,19 @@ def make_private(folder: str) -> None:
 
 
 def _folder(variable: str, default: str) -> str:
+    """Return a folder. Called at each event, so it is computed once for the values of the variables."""
+    key = variable, _environ.get(b"FAIRLEAD_HOME"), _environ.get(variable.encode()), _environ.get(b"HOME")
+    known = _folders.get(key)
+    if known is None:
+        known = _find_folder(variable, default)
+        if (key[1] or b"/").startswith(b"/") and len(_folders) < _MAX_CACHED:  # else it depends on the current folder
+            _folders[key] = known
+    return known
+
+
+def _find_folder(variable: str, default: str) -> str:
     if home := os.environ.get("FAIRLEAD_HOME"):
-        return _absolute(home)
+        return os.path.abspath(home)
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/fairlead")
     configured = os.environ.get(variable, "")
@@ -59,15 +70,6 @@ def _folder(variable: str, default: str) -> str:
     return f"{base}/fairlead"
 
 
-def _absolute(path: str) -> str:
-    """Return an absolute path. Asked at each event, so one that does not depend on the current folder is cached."""
-    known = _absolute_paths.get(path)
-    if known is None:
-        known = os.path.abspath(path)
-        if os.path.isabs(path) and len(_absolute_paths) < _MAX_CACHED:
-            _absolute_paths[path] = known
-    return known
-
-
 _MAX_CACHED = 16
-_absolute_paths: dict[str, str] = {}
+_environ: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined] # noqa: SLF001 - to ask it takes a third of the time
+_folders: dict[tuple[object, ...], str] = {}

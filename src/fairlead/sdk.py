@@ -24,7 +24,7 @@ __all__ = ["sdk_hooks"]
 
 _log = logging.getLogger("fairlead.sdk")
 _MARGIN = 5.0
-"""Seconds that the client waits longer than we do, so that our answer applies and not its timeout."""
+"""Seconds that the client waits longer than we do, so that our answer applies, not its timeout."""
 
 
 def sdk_hooks(
@@ -34,7 +34,7 @@ def sdk_hooks(
 
     Each event is answered within `timeout` seconds; on a gate, a timeout or failure denies. `fail_closed` also makes
     the client itself block if it gets no answer (clients before 2.1.295 refuse to start with it). Hooks that are
-    registered later are called too, on events that had a hook before.
+    registered later are called only for events that have a hook now.
     """
     matcher_type, names = _sdk()
     _warn_about_missing_callbacks(manager, names)
@@ -60,14 +60,14 @@ def _sdk() -> tuple[type[HookMatcher], list[str]]:
 
 
 def _warn_about_missing_callbacks(manager: HookManager, names: list[str]) -> None:
-    """Warn about hooks with events that the SDK has no callback for."""
+    """Warn about hooks for events that the SDK has no callback for."""
     events_of: dict[str, list[str]] = {}
     for kind in HookEvent:
         for hook in manager.hooks_for_event(kind):
             events_of.setdefault(hook, []).append(kind.value)
     for hook, events in events_of.items():
         missing = [event for event in events if event not in names]
-        if missing and len(events) < len(HookEvent):  # a hook of all events is called for those that exist
+        if missing and len(events) < len(HookEvent):  # a hook for all events is called for those of the SDK
             text = f"hook {hook!r} will not be called for {', '.join(missing)}: the SDK has no callback for it"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 

@@ -15,7 +15,7 @@ import pytest
 from daemon.daemon_home import LAUNCHER
 
 from fairlead import __version__
-from fairlead.cli.demo import command, stage
+from fairlead.cli.demo import command, scratch_home
 from fairlead.cli.demo.screen import DemoScreen
 from fairlead.cli.demo.team import TEAM
 from fairlead.cli.main import main
@@ -145,7 +145,7 @@ def test_it_says_so_if_no_daemon_comes(
 ) -> None:
     installed(tmp_path, "#!/bin/sh\nexit 0\n")
     monkeypatch.setattr(command, "launcher_folders", lambda: [tmp_path])
-    monkeypatch.setattr(stage, "TIMEOUT", 0.1)
+    monkeypatch.setattr(scratch_home, "TIMEOUT", 0.1)
 
     assert main(["demo"]) == 1
     assert "UNEXPECTED: no daemon started: its log is empty" in capfd.readouterr().out

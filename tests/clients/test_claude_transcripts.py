@@ -198,14 +198,14 @@ def test_a_line_that_is_too_long_is_passed_over(
 def test_files_that_were_forgotten_are_read_anew(
     transcripts: Transcripts, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_transcripts, "_MAX_READINGS", 2)
+    monkeypatch.setattr(_transcripts, "_MAX_STATES", 2)
     files = {str(number): str(folder / f"agent-{number}.jsonl") for number in range(5)}
     for path in files.values():
         Path(path).write_bytes(said("m1"))
 
     for _ in range(2):
         assert {usage.tokens for usage in transcripts.read(files).values()} == {15}
-        assert len(transcripts._readings) == 2
+        assert len(transcripts._states) == 2
 
 
 MESSAGES = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 99)), max_size=12)

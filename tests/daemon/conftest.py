@@ -23,6 +23,12 @@ def home() -> Iterator[DaemonHome]:
 
 
 @pytest.fixture
+def new_interpreters(home: DaemonHome) -> None:
+    """Start each daemon of the home by a new interpreter, as a hook or a person does."""
+    home.is_forked = False
+
+
+@pytest.fixture
 def open_home() -> Iterator[DaemonHome]:
     """A home without a daemon, in which an event starts one."""
     with scratch_home() as made:

@@ -15,6 +15,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
+from daemon.forked_daemon import ForkedDaemon, can_fork, fork_server
+
 from fairlead.ipc import DaemonUnavailable, daemon_pid, request
 from fairlead.journal import EventRecord, JournalReader
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 BIN = Path(sys.executable).parent
 LAUNCHER = BIN / "fairlead-hook"
 FAIRLEAD = BIN / "fairlead"
+
+DaemonProcess = subprocess.Popen[bytes] | ForkedDaemon
 
 PATIENCE = 30.0
 """Seconds: far more than anything here takes on a busy machine."""
@@ -52,6 +56,8 @@ class DaemonHome:
 
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
+    is_forked: bool = True
+    """Whether daemons are forked where that makes no difference, instead of started by a new interpreter."""
 
     @property
     def project(self) -> Path:
@@ -132,16 +138,16 @@ class DaemonHome:
         except DaemonUnavailable:
             return False
 
-    def start(self, *options: str, **more: str) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, **more: str) -> DaemonProcess:
         """Run a daemon, and wait until it answers."""
+        command = [sys.executable, "-m", "fairlead.daemon", *options]
+        env = self.environment(**more)
+        daemon: DaemonProcess
         with (self.folder / "daemon.err").open("ab") as log:
-            daemon = subprocess.Popen(
-                [sys.executable, "-m", "fairlead.daemon", *options],
-                env=self.environment(**more),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            if self.is_forked and can_fork(env):
+                daemon = fork_server().start(command, env, log.fileno())
+            else:
+                daemon = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         until(lambda: daemon.poll() is not None or self._is_of(daemon.pid), "the daemon answers")
         return daemon
 
@@ -150,7 +156,7 @@ class DaemonHome:
         return status is not None and status["pid"] == pid
 
     @contextmanager
-    def daemon(self, *options: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+    def daemon(self, *options: str, **more: str) -> Iterator[DaemonProcess]:
         """Run a daemon for a while."""
         daemon = self.start(*options, **more)
         try:

@@ -22,7 +22,7 @@ from fairlead.ipc import RequestRefused
 from fairlead.journal import CommandsRecord
 
 if TYPE_CHECKING:
-    from daemon.daemon_home import DaemonHome
+    from daemon.daemon_home import DaemonHome, DaemonProcess
 
 STEPS = 14
 MACHINES = 6
@@ -35,7 +35,7 @@ class AnswersMachine(RuleBasedStateMachine):
         super().__init__()
         self._stack = ExitStack()
         self.home: DaemonHome = self._stack.enter_context(scratch_home())
-        self.daemon: subprocess.Popen[bytes]
+        self.daemon: DaemonProcess
         self.open: list[Asking] = []
         self.closed: list[str] = []
         """The ids of questions that are over."""

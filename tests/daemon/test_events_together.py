@@ -16,7 +16,8 @@ from fairlead.daemon._error_log import ErrorLog
 from fairlead.daemon._metrics import Metrics
 from fairlead.daemon.events._extension import ExtensionRegistry
 from fairlead.daemon.events._recorder import EventRecorder
-from fairlead.journal import Caller, EventRecord, Journal, Position
+from fairlead.daemon.store._process import StoreProcess
+from fairlead.journal import Caller, EventRecord, Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,7 @@ def test_an_event_that_the_spool_has_as_well_is_recorded_once(tmp_path: Path) ->
     """Its launcher has given up waiting and decided alone, and the daemon goes on with both."""
     journal = Journal(str(tmp_path))
     errors = ErrorLog(journal, Metrics(), "0")
-    recorder = EventRecorder(journal, ExtensionRegistry(), Metrics(), errors, stored=lambda: Position(0, 0))
+    recorder = EventRecorder(journal, ExtensionRegistry(), Metrics(), errors, StoreProcess(journal, errors))
     records = [EventRecord(id=f"{n:016x}-1", at=1.0, event="Stop", caller=Caller()) for n in range(500)]
 
     def write_in_loop() -> None:

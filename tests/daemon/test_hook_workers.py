@@ -15,7 +15,7 @@ import pytest
 from daemon.daemon_home import until
 
 from fairlead.daemon.workers._pool import HookWorkers, WorkerLimits
-from fairlead.hooks.own import Answer, Ask, HookWorkerError, find_imports
+from fairlead.hooks.own import EventReply, EventRequest, HookWorkerError, find_imports
 from fairlead.policy import HookFile, HookGroup
 from fairlead.process import is_alive
 
@@ -79,11 +79,11 @@ def group(folder: Path, text: str, *, interpreter: str = "", **modules: str) -> 
     return HookGroup(str(folder / ".fairlead.yaml"), interpreter, (HookFile(str(file), "", digests, interpreter),))
 
 
-def ask(command: str = "", event: str = "PreToolUse", tool: str = "Bash", **env: str) -> Ask:
+def ask(command: str = "", event: str = "PreToolUse", tool: str = "Bash", **env: str) -> EventRequest:
     """Make the question about a tool call."""
     payload = {"session_id": "s1", "cwd": "/", "tool_name": tool, "tool_input": {"command": command}}
     more: dict[str, Any] = {"hook_event_name": event, "tool_response": {}}
-    return Ask(event, "claude", json.dumps({**payload, **more}).encode(), "/", env)
+    return EventRequest(event, "claude", json.dumps({**payload, **more}).encode(), "/", env)
 
 
 def pid_of(workers: HookWorkers, hooks: HookGroup) -> int:
@@ -96,8 +96,8 @@ def test_an_answer_names_the_hook_and_events_without_hooks_start_nothing(tmp_pat
     denied = workers.ask(hooks, ask("deny"))
 
     assert (denied.output.reason, denied.decided_by) == ("denied by hand", "guards.check")
-    assert workers.ask(hooks, ask("ls")).output == Answer().output
-    assert workers.ask(hooks, ask("deny", event="PostToolUse")) == Answer()
+    assert workers.ask(hooks, ask("ls")).output == EventReply().output
+    assert workers.ask(hooks, ask("deny", event="PostToolUse")) == EventReply()
     assert workers.status()[0]["calls"] == 2
 
 
@@ -129,7 +129,7 @@ def test_a_hook_that_raises_denies_and_one_that_prints_harms_nothing(tmp_path: P
 
     assert failed.output.reason == "hook 'guards.check' failed, so this is denied: ValueError: a mistake"
     assert failed.decided_by == "guards.check"
-    assert workers.ask(hooks, ask("print")).output == Answer().output
+    assert workers.ask(hooks, ask("print")).output == EventReply().output
     assert pid_of(workers, hooks) == first
 
 
@@ -195,7 +195,7 @@ def test_events_at_once_do_not_wait_for_each_other_and_survive_the_crash_of_one(
         with pytest.raises(HookWorkerError, match="SIGSEGV"):
             crashed.result()
         file.touch()
-        assert [one.result().output for one in waiting] == [Answer().output] * 4
+        assert [one.result().output for one in waiting] == [EventReply().output] * 4
 
 
 def test_plain_and_async_hooks_merge(tmp_path: Path, workers: HookWorkers) -> None:

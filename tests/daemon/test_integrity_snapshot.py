@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairlead.daemon.integrity import _snapshot
+from fairlead.daemon.integrity import _snapshot, _written_paths
 from fairlead.daemon.integrity._restore import RestoreError, restore
 from fairlead.daemon.integrity._snapshot import Snapshot
+from fairlead.daemon.integrity._written_paths import WrittenPaths
 from fairlead.policy import ProtectedFiles, find_layers
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def project(tmp_path: Path, *patterns: str) -> Path:
 
 def taken(folder: Path) -> Snapshot:
     snapshot = Snapshot(ProtectedFiles(find_layers(str(folder))))
-    snapshot.take()
+    snapshot.scan()
     return snapshot
 
 
 def found(snapshot: Snapshot, folder: Path) -> set[tuple[str, str]]:
-    return {(os.path.relpath(change.path, folder), change.what) for change in snapshot.look()}
+    return {(os.path.relpath(change.path, folder), change.what) for change in snapshot.find_changes()}
 
 
 def test_the_files_of_all_folders_are_known(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_nothing_is_lost_on_a_full_disk(tmp_path: Path, before: str, after: str,
     (folder / ".env").write_text(before)
     snapshot = taken(folder)
     (folder / ".env").write_text(after)
-    (change,) = snapshot.look()
+    (change,) = snapshot.find_changes()
 
     with full_disk(10), pytest.raises(RestoreError, match=problem):
         restore(change)
@@ -171,3 +172,16 @@ def test_nothing_is_lost_on_a_full_disk(tmp_path: Path, before: str, after: str,
     assert sorted(file.name for file in folder.iterdir()) == [".env", ".fairlead.yaml"]
     assert restore(change)
     assert (folder / ".env").read_text() == before
+
+
+def test_paths_that_were_written_are_new_to_each_reader_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_written_paths, "MAX_PATHS", 3)
+    written = WrittenPaths()
+    for path in ("a", "b", "a", "c"):
+        assert written.add(path) is None
+    assert list(written.since(0)) == ["b", "a", "c"]
+    assert list(written.since(3)) == ["c"]
+    assert list(written.since(written.count)) == []
+
+    assert written.add("d") == ("b", 2)  # whoever has not read so far is told of it in another way
+    assert list(written.since(0)) == ["a", "c", "d"]

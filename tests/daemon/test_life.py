@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from daemon.daemon_home import DaemonHome
 
+pytestmark = pytest.mark.usefixtures("new_interpreters")
+
 root_only = pytest.mark.skipif(os.getuid() != 0, reason="needs a second user, so it must run as root")
 
 

@@ -24,7 +24,7 @@ from fairlead.journal import CommandsRecord
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from daemon.daemon_home import DaemonHome
+    from daemon.daemon_home import DaemonHome, DaemonProcess
 
 CHECK = 'echo "$ROUND" >> ran.{number}; sleep 0.03; sleep 0.02; {end}'
 POLICY = {
@@ -181,7 +181,7 @@ def test_no_step_runs_twice_no_gate_opens_and_nothing_is_left_whoever_is_killed(
     assert len(events) >= sum(not (one.victim == "launcher" and one.was_killed) for one in rounds)
 
 
-def _round(home: DaemonHome, number: int, rng: random.Random, daemon: subprocess.Popen[bytes]) -> Round:
+def _round(home: DaemonHome, number: int, rng: random.Random, daemon: DaemonProcess) -> Round:
     process = subprocess.Popen(
         [str(LAUNCHER), "Stop"],
         stdin=subprocess.PIPE,

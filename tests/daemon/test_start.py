@@ -16,6 +16,8 @@ from fairlead.store import Store
 if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
 
+pytestmark = pytest.mark.usefixtures("new_interpreters")
+
 OPEN = """
 import os
 from fairlead.daemon._runtime import Daemon

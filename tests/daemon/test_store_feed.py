@@ -12,7 +12,7 @@ import msgspec
 from daemon.daemon_home import until
 
 from fairlead.daemon.events import _recorder
-from fairlead.daemon.store._writer import StoreWriter
+from fairlead.daemon.store._writer import BATCH_SIZE, StoreWriter
 from fairlead.journal import DaemonRecord, EventRecord, Journal, spool_record
 from fairlead.store import Store
 
@@ -129,14 +129,15 @@ def test_a_store_that_is_gone_is_made_anew_by_the_next_daemon(home: DaemonHome) 
 def test_many_are_brought_in_batches(home: DaemonHome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRLEAD_HOME", str(home.state))
     journal = Journal(str(home.state / "journal"))
-    for number in range(1200):
+    events = 2 * BATCH_SIZE + 200
+    for number in range(events):
         journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session=f"s{number}"))
     reports: list[str] = []
     writer = StoreWriter(journal, reports.append)
 
     assert [writer.write_batch() for _ in range(4)] == [True, True, False, False]
 
-    assert (writer.stored, writer.failures, writer.position) == (1200, 0, journal.end())
+    assert (writer.stored, writer.failures, writer.position) == (events, 0, journal.end())
     assert writer.has_event(f"{7:016x}-1")
     assert not writer.has_event("ffffffffffffffff-1")
     writer.close()

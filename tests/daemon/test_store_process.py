@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from daemon.daemon_home import until
 from daemon.talk import talk
 
@@ -18,6 +19,8 @@ from fairlead.store import Store
 
 if TYPE_CHECKING:
     from daemon.daemon_home import DaemonHome
+
+pytestmark = pytest.mark.usefixtures("new_interpreters")
 
 
 def store_pid(home: DaemonHome) -> int:

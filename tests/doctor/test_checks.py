@@ -216,4 +216,4 @@ def test_a_damaged_database_is_salvaged_by_a_new_daemon() -> None:
 
     found = findings(state=State(Entry("/state", "folder", 0o700), free_bytes=10**12, mail=mail))
 
-    assert found["mail.damaged"].advice.endswith("what can be read is copied to a new one; it is kept")
+    assert found["mail.damaged"].advice.endswith("it copies what can be read, and keeps the damaged file")

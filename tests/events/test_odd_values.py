@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from fairlead.clients import client_named
-from fairlead.decide import GUARDED_EVENTS, PolicyContext, decide, event_record, settle, verdict_of
+from fairlead.decide import GUARDED_EVENTS, PolicyContext, decide, settle, verdict_of
 from fairlead.errors import FairleadError, PayloadError
 from fairlead.events import Event, HookEvent, parse, to_payload
+from fairlead.journal import event_record
 from fairlead.policy import Guards, Layer, Policy
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from fairlead.ipc import DaemonUnavailable
 from fairlead.journal import DaemonRecord
 
 if TYPE_CHECKING:
-    import subprocess
     from random import Random
 
-    from daemon.daemon_home import DaemonHome
+    from daemon.daemon_home import DaemonHome, DaemonProcess
 
 _ROUTES = (
     *("/v1/events/PreToolUse", "/v1/events/Stop", "/v1/events/Nothing", "/v1/plans/Stop", "/v1/waits", "/v1/wakes"),
@@ -45,7 +44,7 @@ class Sockets:
         self._home = home
         self._pid = home.ask("GET", "/v1/status")["pid"]
         self._count = 0
-        self.replacement: subprocess.Popen[bytes] | None = None
+        self.replacement: DaemonProcess | None = None
         """The daemon that was started in place of one that was gone."""
 
     def make(self, random: Random) -> bytes:

@@ -18,10 +18,9 @@ import msgspec
 from fuzz.mutations import PAYLOADS, mutate_bytes, mutate_json
 
 from fairlead.clients import client_named
-from fairlead.decide import event_record
 from fairlead.errors import FairleadError
 from fairlead.events import HookEvent, PreToolUse
-from fairlead.journal import JournalReader
+from fairlead.journal import JournalReader, event_record
 from fairlead.journal._lines import decode, encode
 from fairlead.policy import Guards, PolicyError
 from fairlead.policy.config._reader import read_policy

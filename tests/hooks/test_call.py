@@ -9,8 +9,8 @@ import pytest
 from fairlead.errors import CommandFailed, HookCancelled, HookFailure, HookTimeout
 from fairlead.events import Event, HookEvent, HookOutput, PreToolUse, parse, pre_tool_use, stop, user_prompt_submit
 from fairlead.hooks import HookContext, HookResult
-from fairlead.hooks._call import Called, call_hooks
-from fairlead.hooks._hook import Phase, Registered, checked
+from fairlead.hooks._call import CallResult, call_hooks
+from fairlead.hooks._hook import Phase, RegisteredHook, validate_hook
 
 COMPLETE: dict[str, Any] = {
     "session_id": "s",
@@ -31,7 +31,7 @@ BASH = pre_tool_use("s", "Bash", {"command": "ls"})
 
 def hook(
     name: str, answer: Any = None, phase: Phase = "check", *, out: list[str] | None = None, **options: Any
-) -> Registered:
+) -> RegisteredHook:
     """Create a hook that returns an answer, or raises it, and records that it was called."""
 
     def call(event: Event, ctx: HookContext) -> Any:
@@ -41,10 +41,10 @@ def hook(
             raise answer
         return answer(event) if callable(answer) else answer
 
-    return checked(call, [Event], name=name, phase=phase, **options)
+    return validate_hook(call, [Event], name=name, phase=phase, **options)
 
 
-def run_loop(event: Event, *hooks: Registered) -> HookResult:
+def run_loop(event: Event, *hooks: RegisteredHook) -> HookResult:
     """Run the loop: call each hook that it yields, and send back the result."""
     calls = call_hooks(hooks, event)
     try:
@@ -56,11 +56,11 @@ def run_loop(event: Event, *hooks: Registered) -> HookResult:
         return result
 
 
-def _called(wanted: Registered, event: Event) -> Called:
+def _called(wanted: RegisteredHook, event: Event) -> CallResult:
     try:
-        return Called(wanted.call(event, HookContext("s")))
+        return CallResult(wanted.call(event, HookContext("s")))
     except Exception as error:  # noqa: BLE001 - what the loop is sent
-        return Called(error=error)
+        return CallResult(error=error)
 
 
 def rows(result: HookResult) -> list[tuple[str, str]]:
@@ -82,9 +82,9 @@ def test_it_yields_each_hook_in_turn_with_the_event() -> None:
     calls = call_hooks([first, second], BASH)
 
     assert next(calls) == (first, BASH)
-    assert calls.send(Called()) == (second, BASH)
+    assert calls.send(CallResult()) == (second, BASH)
     with pytest.raises(StopIteration) as end:
-        calls.send(Called())
+        calls.send(CallResult())
     assert rows(end.value.value) == [("first", "allowed"), ("second", "allowed")]
 
 
@@ -94,7 +94,7 @@ def test_a_row_has_the_time_and_the_error_that_were_sent() -> None:
     next(calls)
 
     with pytest.raises(StopIteration) as end:
-        calls.send(Called(error=error, seconds=1.5))
+        calls.send(CallResult(error=error, seconds=1.5))
 
     (run,) = end.value.value.runs
     assert (run.name, run.outcome, run.seconds, run.error) == ("a", "failed", 1.5, error)

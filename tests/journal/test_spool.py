@@ -216,6 +216,6 @@ print(*sorted(set(sys.modules) - before))
 def test_spooling_a_record_imports_nothing_heavy(spool: Path) -> None:
     done = subprocess.run([sys.executable, "-I", "-c", LOADED, spool], capture_output=True, text=True, check=True)
 
-    own = {"", "._errors", "._folder", "._lines", "._payload", "._records", "._redact", "._spool"}
+    own = {"", "._errors", "._folder", "._lines", "._event_record", "._records", "._redact", "._spool"}
     assert set(done.stdout.split()) <= {f"fairlead.journal{name}" for name in own} | {"contextlib", "errno"}
     assert count_spooled(str(spool)) == 1

@@ -97,7 +97,7 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule()
     def begin_again(self) -> None:
         """A session that is resumed holds nothing of what it held, once the daemon has noticed its end."""
-        self.service.tend()
+        self.service.run_once()
         self.model = self.living()
         self.sessions.ended.clear()
 
@@ -108,7 +108,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule()
     def tend(self) -> None:
-        self.service.tend()
+        self.service.run_once()
         assert all(not self.service.is_dead(lease) for lease in self.service.table.leases)
 
     @invariant()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mail.harness import Clock, MailHarness
 
-from fairlead.mail.remote import IncomingParcel, Received
+from fairlead.mail.remote import IncomingPacket, Received
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +46,11 @@ class TeamHost(MailHarness):
 
 
 class Hub:
-    """What lies between the hosts: parcels by origin, target and number. One that is there already stays as it is."""
+    """What lies between the hosts: packets by origin, target and number. One that is there already stays as it is."""
 
     def __init__(self, *hosts: TeamHost) -> None:
         self.hosts = {host.id: host for host in hosts}
-        self.parcels: dict[tuple[str, str, int], tuple[str, bytes]] = {}
+        self.packets: dict[tuple[str, str, int], tuple[str, bytes]] = {}
         self.progress: dict[tuple[str, str], int] = {}
         """Origin and target → the last number that the target has acknowledged."""
 
@@ -64,23 +64,23 @@ class Hub:
     # -- the steps of a host, each of which may be the last before a crash -----------------------------
 
     def push(self, host: TeamHost) -> None:
-        while host.team.seal(3):
+        while host.team.build_packets(3):
             pass
-        for parcel in host.team.outgoing(limit=1000):
-            self.parcels.setdefault((host.id, parcel.target, parcel.seq), (parcel.kind, parcel.body))
+        for packet in host.team.outgoing(limit=1000):
+            self.packets.setdefault((host.id, packet.target, packet.seq), (packet.kind, packet.body))
 
-    def pull(self, host: TeamHost) -> list[IncomingParcel]:
+    def pull(self, host: TeamHost) -> list[IncomingPacket]:
         return [
-            IncomingParcel(origin=origin, seq=seq, kind=kind, body=body)
-            for (origin, target, seq), (kind, body) in sorted(self.parcels.items())
+            IncomingPacket(origin=origin, seq=seq, kind=kind, body=body)
+            for (origin, target, seq), (kind, body) in sorted(self.packets.items())
             if target == host.id
         ]
 
     def acknowledge(self, host: TeamHost) -> None:
         for origin, seq in host.team.applied().items():
             self.progress[origin, host.id] = seq
-            for key in [key for key in self.parcels if key[:2] == (origin, host.id) and key[2] <= seq]:
-                del self.parcels[key]
+            for key in [key for key in self.packets if key[:2] == (origin, host.id) and key[2] <= seq]:
+                del self.packets[key]
 
     def read_progress(self, host: TeamHost) -> None:
         host.team.acknowledged({target: seq for (origin, target), seq in self.progress.items() if origin == host.id})
@@ -99,13 +99,13 @@ class Hub:
         for _ in range(50):
             for host in self.hosts.values():
                 self.exchange(host)
-            if not self.parcels and not any(self._is_busy(host) for host in self.hosts.values()):
+            if not self.packets and not any(self._is_busy(host) for host in self.hosts.values()):
                 return
-        raise AssertionError(f"still on its way: {sorted(self.parcels)}")
+        raise AssertionError(f"still on its way: {sorted(self.packets)}")
 
     @staticmethod
     def _is_busy(host: TeamHost) -> bool:
-        return bool(host.team.seal() or host.team.targets())
+        return bool(host.team.build_packets() or host.team.targets())
 
     def close(self) -> None:
         for host in self.hosts.values():

@@ -27,7 +27,7 @@ from fairlead.store import MailStore
 
 if TYPE_CHECKING:
     from fairlead.mail import Delivery, Message, Stage
-    from fairlead.mail.remote import IncomingParcel
+    from fairlead.mail.remote import IncomingPacket
 
 NAMES = ("laptop", "server", "third")
 HOST = st.integers(0, len(NAMES) - 1)
@@ -163,15 +163,15 @@ class TeamMachine(RuleBasedStateMachine):
 
     @rule(host=HOST, pick=PICK)
     def deliver_late_and_twice(self, host: int, pick: int) -> None:
-        parcels = self.hub.pull(self.hosts[host])
-        if parcels and host not in self.is_cut_off:
-            chosen = parcels[pick % len(parcels)]
+        packets = self.hub.pull(self.hosts[host])
+        if packets and host not in self.is_cut_off:
+            chosen = packets[pick % len(packets)]
             self.hosts[host].team.receive([chosen, chosen])
 
     @rule(pick=PICK)
-    def lose_a_parcel(self, pick: int) -> None:
-        if self.hub.parcels:
-            del self.hub.parcels[sorted(self.hub.parcels)[pick % len(self.hub.parcels)]]
+    def lose_a_packet(self, pick: int) -> None:
+        if self.hub.packets:
+            del self.hub.packets[sorted(self.hub.packets)[pick % len(self.hub.packets)]]
 
     # -- what must be true -------------------------------------------------------------------------------
 
@@ -292,10 +292,10 @@ def test_the_control_without_the_key_of_origin_and_number_doubles(
 ) -> None:
     """The same crashes: so the test above can fail."""
 
-    def everything_is_new(_self: Receiver, _work: object, _parcel: IncomingParcel) -> Received:
+    def everything_is_new(_self: Receiver, _state: object, _packet: IncomingPacket) -> Received:
         return Received.APPLIED
 
-    monkeypatch.setattr(Receiver, "_place", everything_is_new)
+    monkeypatch.setattr(Receiver, "_check_order", everything_is_new)
     monkeypatch.setattr(Receiver, "_find_origin", lambda *_: 0)
     for name in NAMES[:2]:
         (tmp_path / name).mkdir()

@@ -8,7 +8,7 @@ import pytest
 from mail.team_harness import Hub, TeamHost, opened_team
 
 from fairlead.mail import FIRST_REMOTE_ID, USER, Draft, NobodyThere, NoSuchAgent
-from fairlead.mail.remote import IncomingParcel, Received, TransitState
+from fairlead.mail.remote import IncomingPacket, Received, TransitState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def test_a_request_to_another_host_is_shown_there_once_and_its_answer_comes_back
     assert laptop.rings == [asker.name]
 
 
-def test_a_parcel_is_applied_once_in_order_and_a_gap_waits(hub: Hub, hosts: Hosts) -> None:
+def test_a_packet_is_applied_once_in_order_and_a_gap_waits(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
     hub.tell_news()
@@ -81,11 +81,11 @@ def test_a_hub_that_was_restored_from_an_old_backup_loses_and_doubles_nothing(hu
     hub.tell_news()
     laptop.send(asker, f"{worker.name}@server", subject="one")
     hub.push(laptop)
-    backup = dict(hub.parcels), dict(hub.progress)
+    backup = dict(hub.packets), dict(hub.progress)
     hub.settle()
     laptop.send(asker, f"{worker.name}@server", subject="two")
     hub.push(laptop)
-    hub.parcels, hub.progress = backup  # the second is gone, the first is back
+    hub.packets, hub.progress = backup  # the second is gone, the first is back
     hub.settle()
     assert [one.subject for one in server.service.show(worker, "Stop", "e1")] == ["one", "two"]
 
@@ -311,35 +311,35 @@ def test_a_key_sends_once_to_another_host(hub: Hub, hosts: Hosts) -> None:
 @pytest.mark.parametrize(
     ("kind", "body", "why"),
     [
-        ("dance", b"{}", "a kind of parcel that this version does not know"),
+        ("dance", b"{}", "a kind of packet that this version does not know"),
         ("message", b"{", "Input data was truncated"),
         ("message", b'{"number": 1}', "Object missing required field `at`"),
         ("receipt", b'{"receipts": [{"number": 0, "recipient": 1, "stage": "shown"}]}', "Expected `int` >= 1"),
     ],
 )
-def test_a_parcel_that_cannot_be_applied_is_kept_aside_and_the_next_one_follows(
+def test_a_packet_that_cannot_be_applied_is_kept_aside_and_the_next_one_follows(
     hub: Hub, hosts: Hosts, kind: str, body: bytes, why: str
 ) -> None:
     laptop, server, _ = hosts
     hub.tell_news()
-    bad = IncomingParcel(origin=laptop.id, seq=1, kind=kind, body=body)
-    void = IncomingParcel(origin=laptop.id, seq=2, kind="void", body=b"")
+    bad = IncomingPacket(origin=laptop.id, seq=1, kind=kind, body=body)
+    void = IncomingPacket(origin=laptop.id, seq=2, kind="void", body=b"")
     assert server.team.receive([bad, void, bad]) == [Received.REFUSED, Received.APPLIED, Received.REPEATED]
     (kept,) = server.team.refused()
     assert (kept.origin, kept.seq, kept.kind, kept.body) == (laptop.id, 1, kind, body)
     assert kept.why.startswith(why)
 
 
-def test_a_parcel_of_a_host_that_is_not_known_waits(hub: Hub, hosts: Hosts) -> None:
+def test_a_packet_of_a_host_that_is_not_known_waits(hub: Hub, hosts: Hosts) -> None:
     _, server, _ = hosts
-    assert server.team.receive([IncomingParcel(origin="x", seq=1, kind="void", body=b"")]) == [Received.GAP]
+    assert server.team.receive([IncomingPacket(origin="x", seq=1, kind="void", body=b"")]) == [Received.GAP]
 
 
-def test_parcels_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: Hosts) -> None:
+def test_packets_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     hub.tell_news()
     got: list[tuple[str, bytes]] = []
-    server.team.on_parcel("answer", lambda origin, body: got.append((origin, body)))
+    server.team.on_packet("answer", lambda origin, body: got.append((origin, body)))
     assert [laptop.team.post(server.id, "answer", body) for body in (b"1", b"2")] == [1, 2]
     hub.settle()
     assert got == [(laptop.id, b"1"), (laptop.id, b"2")]
@@ -352,14 +352,14 @@ def test_what_is_on_its_way_to_a_removed_host_bounces_with_one_notice_for_a_mess
     arrived = laptop.send(asker, f"{one.name}@server", subject="arrived")
     hub.settle()
     sent = laptop.send(asker, f"{one.name}@server", f"{two.name}@server", subject="late")
-    laptop.team.seal()
+    laptop.team.build_packets()
     pending = laptop.send(asker, f"{one.name}@server", subject="later")
     laptop.team.update_host(server.id, "server", "removed")
 
     assert laptop.team.give_up(server.id, "the host server was removed from the team") == 3
     assert laptop.team.give_up(server.id, "again") == 0
     assert {stage for number in (arrived, sent, pending) for stage in laptop.stages(number).values()} == {"bounced"}
-    assert (laptop.team.targets(), laptop.team.seal()) == ([], 0)
+    assert (laptop.team.targets(), laptop.team.build_packets()) == ([], 0)
     notices = laptop.service.show(asker, "Stop", "e1")
     assert [one.subject for one in notices] == [
         f"not delivered to server: {subject}" for subject in ("arrived", "late", "later")
@@ -379,7 +379,7 @@ def test_a_host_that_was_silent_too_long_may_come_back_and_the_order_goes_on(hub
     pushed = laptop.send(asker, f"{worker.name}@server", subject="pushed")
     hub.push(laptop)
     laptop.send(asker, f"{worker.name}@server", subject="kept back")
-    laptop.team.seal()
+    laptop.team.build_packets()
     assert laptop.team.give_up(server.id, "nothing was heard of it for 14 days") == 2
     laptop.send(asker, f"{worker.name}@server", subject="new")
     hub.settle()
@@ -393,7 +393,7 @@ def test_who_leaves_the_team_gets_back_what_was_on_its_way_and_can_join_again(hu
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
     hub.tell_news()
     laptop.send(asker, f"{worker.name}@server", subject="late")
-    laptop.team.seal()
+    laptop.team.build_packets()
     assert laptop.team.leave("this host has left the team") == 1
     assert [one.subject for one in laptop.service.show(asker, "Stop", "e1")] == ["not delivered to server: late"]
     with pytest.raises(NoSuchAgent):
@@ -415,11 +415,11 @@ def test_transit_says_since_when_and_whether_it_is_there(hub: Hub, hosts: Hosts)
     hub.tell_news()
     result = laptop.sent(asker, here, f"{worker.name}@server")
     message, recipient = result.message, result.recipients[1].id
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, is_there=False)}
+    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
     hub.push(laptop)
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, is_there=False)}
+    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
     hub.settle()
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, is_there=True)}
+    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=True)}
 
 
 def test_pruning_keeps_what_is_on_its_way(hub: Hub, hosts: Hosts) -> None:
@@ -447,8 +447,8 @@ def test_times_are_translated_by_the_shift_of_the_clocks(hub: Hub, hosts: Hosts)
     hub.tell_news()
     sent = laptop.send(asker, f"{worker.name}@server", intent="request", deadline=laptop.clock.at + 60)
     hub.push(laptop)
-    (parcel,) = hub.pull(server)
-    shifted = IncomingParcel(origin=parcel.origin, seq=1, kind=parcel.kind, body=parcel.body, clock_shift=100.0)
+    (packet,) = hub.pull(server)
+    shifted = IncomingPacket(origin=packet.origin, seq=1, kind=packet.kind, body=packet.body, clock_shift=100.0)
     server.team.receive([shifted])
     (shown,) = server.service.show(worker, "Stop", "e1")
     assert (shown.at, shown.deadline) == (sent.at + 100, sent.deadline + 100)

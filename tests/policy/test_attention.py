@@ -9,8 +9,8 @@ from policy.cases import for_each
 
 from fairlead import pre_tool_use
 from fairlead.policy import Guards, PolicyError, load_user_wide, read_layer
+from fairlead.policy._time_spans import is_within_hours, parse_span
 from fairlead.policy.config._reader import read_hints, read_policy
-from fairlead.policy.config._time_spans import is_within_hours, parse_span
 from fairlead.policy.config._types import Attention
 
 if TYPE_CHECKING:

@@ -134,13 +134,13 @@ def test_what_git_answered_is_asked_again_only_if_it_changed(tmp_path: Path, mon
     project = make_repository(tmp_path.resolve() / "work")
     guards = make_guards(project)
     asked: list[str] = []
-    ask = _process.GitProcess.ask
+    run = _process.GitProcess.run
 
     def count(self: _process.GitProcess, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
         asked.append(args[0])
-        return ask(self, *args, stdin=stdin, may_fail=may_fail)
+        return run(self, *args, stdin=stdin, may_fail=may_fail)
 
-    monkeypatch.setattr(_process.GitProcess, "ask", count)
+    monkeypatch.setattr(_process.GitProcess, "run", count)
     assert verdict(check(project, "git checkout -f feature", guards=guards)) == "pass"
     asked.clear()
     assert verdict(check(project, "git checkout -f feature", guards=guards)) == "pass"

@@ -15,7 +15,7 @@ from fairlead.sessions import (
     Working,
     reconcile,
 )
-from fairlead.sessions._states import Evidence
+from fairlead.sessions._session import Evidence
 
 FILE = ClientSessionFile(
     pid=12345,

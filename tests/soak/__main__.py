@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from daemon.daemon_home import scratch_home
-from soak.load import Soak
+from soak.load import Soak, new_daemon
 from soak.pour import pour
 
 
@@ -20,7 +19,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--pour", type=int, default=800)
     options = parser.parse_args()
-    with scratch_home() as home, home.daemon():
+    with new_daemon() as home:
         soak = Soak(home)
         soak.run(options.minutes * 60)
         problems = soak.problems()

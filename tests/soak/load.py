@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -14,13 +14,15 @@ from threading import Event, Lock, Thread
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any
 
-from daemon.daemon_home import until
+from daemon.daemon_home import scratch_home, until
 from daemon.talk import connect, request
 from soak.pour import Sizes, sizes
 
 from fairlead.ipc import DaemonUnavailable, stream_events
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from daemon.daemon_home import DaemonHome
 
 POLICY = "preToolUse: {uneditableFiles: [kept.txt]}\n"
@@ -45,6 +47,15 @@ class Sample:
     descriptors: int
     lag: float
     sizes: Sizes
+
+
+@contextmanager
+def new_daemon() -> Iterator[DaemonHome]:
+    """Run a daemon that has loaded nothing before: its memory is looked at."""
+    with scratch_home() as home:
+        home.is_forked = False
+        with home.daemon():
+            yield home
 
 
 @dataclass

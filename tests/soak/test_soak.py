@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from daemon.daemon_home import scratch_home
-from soak.load import Soak
+from soak.load import Soak, new_daemon
 
 
 def test_a_daemon_under_load_keeps_its_promises() -> None:
-    with scratch_home() as home, home.daemon():
+    with new_daemon() as home:
         soak = Soak(home)
         soak.run(4.0, sessions=4, rate=20.0)
 

@@ -16,10 +16,11 @@ from store.records import at, commands, event
 from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore, Store, StoredEvent, _revisions
 from fairlead.store._backend import insert_or_ignore
-from fairlead.store._revisions import HEAD_REVISION, known_revisions, scripts, upgrade
+from fairlead.store._head import HEAD_REVISION, REVISION_TABLE
+from fairlead.store._revisions import known_revisions, scripts, upgrade
 from fairlead.store.events import _pruner, _queries
 from fairlead.store.events._rows import rows_by_table
-from fairlead.store.events._tables import REVISION_TABLE, metadata, positions
+from fairlead.store.events._tables import metadata, positions
 from fairlead.store.mail import _queries as _mail_queries
 
 if TYPE_CHECKING:

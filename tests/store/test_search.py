@@ -85,12 +85,12 @@ def test_the_index_is_asked(mail: MailStore) -> None:
         plan = connection.exec_driver_sql(
             "EXPLAIN QUERY PLAN SELECT id FROM mail_search JOIN mail_messages ON id = mail_search.rowid "
             "WHERE mail_search MATCH ? ORDER BY mail_search.rowid DESC LIMIT 5",
-            (search.parts_of("needle"),),
+            (search.trigram_query("needle"),),
         ).all()
 
-    assert search.parts_of("needle") == '"nee" AND "eed" AND "edl" AND "dle"'
-    assert search.parts_of('a"b') == '"a""b"'
-    assert search.parts_of("ab") == ""
+    assert search.trigram_query("needle") == '"nee" AND "eed" AND "edl" AND "dle"'
+    assert search.trigram_query('a"b') == '"a""b"'
+    assert search.trigram_query("ab") == ""
     assert [step[3].split()[0] for step in plan] == ["SCAN", "SEARCH"]
     assert not any("TEMP B-TREE" in step[3] for step in plan), "the matches come in order"
 

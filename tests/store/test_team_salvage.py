@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fairlead.mail import Draft, MailUnreachable, MessageService
-from fairlead.mail.remote import AgentNews, HostSnapshot, encode
+from fairlead.mail.remote import AgentInfo, HostSnapshot, encode
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ TABLES = ("team_pending", "team_outbox", "team_links", "team_hosts", "team_origi
 
 
 def fill(file: Path) -> None:
-    """Write a message that was acknowledged, one that is sealed, and one that is pending."""
+    """Write a message that was acknowledged, one that is in a packet, and one that is pending."""
     with closing(MailStore.open(f"sqlite:///{file}")) as store:
         service = MessageService(store)
         service.team.set_local_host("a", "laptop")
-        service.team.update_host("b", "server", "member", encode(HostSnapshot((AgentNews(10, "amber"),))))
+        service.team.update_host("b", "server", "member", encode(HostSnapshot((AgentInfo(10, "amber"),))))
         sender = service.ensure_agent("s1")
-        for subject in ("acknowledged", "sealed", "pending"):
+        for subject in ("acknowledged", "in a packet", "pending"):
             service.send(sender, Draft(to=("amber@server",), subject=subject))
             if subject != "pending":
-                service.team.seal()
+                service.team.build_packets()
             if subject == "acknowledged":
                 service.team.acknowledged({"b": 1})
 
@@ -60,7 +60,7 @@ def test_what_was_sent_is_not_sent_again_and_no_number_is_used_again(tmp_path: P
         service = MessageService(store)
         service.team.set_local_host("a", "laptop")
         assert service.send(service.ensure_agent("s1"), Draft(to=("amber@server",), subject="new")).message.id > 1000
-        assert service.team.seal() == 2
+        assert service.team.build_packets() == 2
         assert [one.seq for one in service.team.outgoing("b")] == [2, 3, 4]
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_sent_if_the_numbers_are_lost_until_the_host_has_left_the_tea
         service = MessageService(store)
         service.team.set_local_host("a", "laptop")
         with pytest.raises(MailUnreachable, match="leave the team, and join it again"):
-            service.team.seal()
+            service.team.build_packets()
         assert service.team.leave("left") == 3
         service.team.set_local_host("c", "laptop")
-        assert service.team.seal() == 0
+        assert service.team.build_packets() == 0

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from daemon.daemon_home import until
 
-from fairlead.daemon.team.answers._parcels import ANSWER, ANSWERED, AnsweredParcel, decode_answered
+from fairlead.daemon.team.answers._packets import ANSWER, ANSWERED, AnsweredPacket, decode_answered
 from fairlead.team import (
     Hello,
-    Parcel,
+    Packet,
     PrivateKey,
     Snapshot,
     generate_key,
     new_host_id,
-    sign_parcel,
+    sign_packet,
     sign_snapshot,
 )
 from fairlead.team.relay import open_relay
@@ -41,28 +41,28 @@ class AlteredHost:
             Hello(team="", host=self.id, name=name, key=self.key.public, version="1", boot=f"{name}-{self.id}")
         )
         self.team = welcome.team
-        self.sent: list[Parcel] = []
+        self.sent: list[Packet] = []
 
-    def parcel(self, target: str, body: bytes, *, seq: int = 0, key: PrivateKey | None = None) -> Parcel:
+    def packet(self, target: str, body: bytes, *, seq: int = 0, key: PrivateKey | None = None) -> Packet:
         """Return a signed answer; the next one to its target, unless it is to have another number."""
         following = 1 + sum(1 for one in self.sent if one.target == target)
-        unsigned = Parcel(origin=self.id, target=target, seq=seq or following, kind=ANSWER, body=body)
-        return sign_parcel(unsigned, key or self.key, self.team)
+        unsigned = Packet(origin=self.id, target=target, seq=seq or following, kind=ANSWER, body=body)
+        return sign_packet(unsigned, key or self.key, self.team)
 
-    def push(self, parcel: Parcel) -> None:
-        """Put a parcel on the relay."""
-        self.relay.push([parcel])
-        self.sent.append(parcel)
+    def push(self, packet: Packet) -> None:
+        """Put a packet on the relay."""
+        self.relay.push([packet])
+        self.sent.append(packet)
 
-    def answer(self, target: str, question: dict[str, Any], **changes: Any) -> AnsweredParcel:
+    def answer(self, target: str, question: dict[str, Any], **changes: Any) -> AnsweredPacket:
         """Answer a question, and return what its host says became of that."""
         body = answer_body(question, **changes)
-        self.push(self.parcel(target, body))
+        self.push(self.packet(target, body))
         nonce = msgspec.json.decode(body)["nonce"]
         until(lambda: self.results().get(nonce), "the host says what became of the answer")
         return self.results()[nonce]
 
-    def results(self) -> dict[str, AnsweredParcel]:
+    def results(self) -> dict[str, AnsweredPacket]:
         """What other hosts say became of answers, by nonce."""
         found = [decode_answered(one.body) for one in self.relay.pull() if one.kind == ANSWERED]
         return {one.nonce: one for one in found}

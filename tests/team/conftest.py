@@ -42,3 +42,10 @@ def beta() -> Iterator[TeamHost]:
 def team(alpha: TeamHost, beta: TeamHost, url: str) -> tuple[TeamHost, TeamHost]:
     """Two members."""
     return member(alpha, url), member(beta, url, alpha)
+
+
+@pytest.fixture
+def own_team(alpha: TeamHost, beta: TeamHost, own_server: PostgresServer) -> tuple[TeamHost, TeamHost]:
+    """Two members whose relay the test may stop."""
+    url = own_server.url(own_server.create_database())
+    return member(alpha, url), member(beta, url, alpha)

@@ -15,12 +15,11 @@ from daemon.daemon_home import PATIENCE, scratch_home, until
 from team.small_disk import small_disk
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from daemon.clients import Client
-    from daemon.daemon_home import DaemonHome, Done
+    from daemon.daemon_home import DaemonHome, DaemonProcess, Done
     from team.network import HostNetwork
     from team.small_disk import SmallDisk
 
@@ -32,7 +31,7 @@ class TeamHost:
     name: str
     home: DaemonHome
     stack: ExitStack
-    daemon: subprocess.Popen[bytes] | None = None
+    daemon: DaemonProcess | None = None
     agents: list[Client] = field(default_factory=list)
     network: HostNetwork | None = None
     disk: SmallDisk | None = None

@@ -162,7 +162,7 @@ class HistoryContract:
         assert [one.id for one in history.events(ONE, "s")] == ["e5", "e4"]
         assert history.prune(TWO, before=now + 3600, max_events=100) == 4  # both were last heard of before that
         history.append(ONE, [event(7, ONE)], [], JournalMark(1, 1))
-        relays.open("three").forget(ONE)
+        relays.open("three").delete_host(ONE)
         assert history.prune(TWO, before=1.0, max_events=100) == 1
         assert history.mark(ONE) is None
 

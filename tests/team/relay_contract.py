@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import pytest
-from team.relay_hosts import host_id, parcel, parcels, using
+from team.relay_hosts import host_id, packet, packets, using
 from team.relay_lease_contract import LeaseContract
 
-from fairlead.team import Certificate, HostCloned, RelayRefused, RelayUnreachable, Ring, Snapshot, Verdict
+from fairlead.team import Certificate, Changes, HostCloned, RelayRefused, RelayUnreachable, Snapshot, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from team.relay_hosts import Relays
 
-    from fairlead.team import Parcel
+    from fairlead.team import Packet
     from fairlead.team.relay import Relay
 
 LONG = 20.0
@@ -35,7 +35,7 @@ class Hub(Protocol):
     def restore(self, backup: Path) -> None: ...
 
 
-def bodies(found: list[Parcel]) -> list[bytes]:
+def bodies(found: list[Packet]) -> list[bytes]:
     return [one.body for one in found]
 
 
@@ -153,48 +153,48 @@ class RelayContract(LeaseContract):
         with relays.copy() as copy:
             with pytest.raises(HostCloned, match="another process is connected as this host"):
                 copy.open("one")
-            original.push([parcel("one", "two", 1)])
+            original.push([packet("one", "two", 1)])
 
     def shorten_claim(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Have the relay wait less for the previous connection of a host."""
 
-    # -- parcels ---------------------------------------------------------------------------------------
+    # -- packets ---------------------------------------------------------------------------------------
 
-    def test_parcels_arrive_complete_ordered_by_origin_and_number(self, relays: Relays) -> None:
+    def test_packets_arrive_complete_ordered_by_origin_and_number(self, relays: Relays) -> None:
         one, two, three = relays.open("one"), relays.open("two"), relays.open("three")
-        one.push([parcel("one", "three", 2, b"b\0\xff", "receipt"), parcel("one", "two", 1), parcel("one", "three", 1)])
-        two.push(parcels("two", "three", 1, 2))
+        one.push([packet("one", "three", 2, b"b\0\xff", "receipt"), packet("one", "two", 1), packet("one", "three", 1)])
+        two.push(packets("two", "three", 1, 2))
         expected = [
-            parcel("one", "three", 1),
-            parcel("one", "three", 2, b"b\0\xff", "receipt"),
-            *parcels("two", "three", 1, 2),
+            packet("one", "three", 1),
+            packet("one", "three", 2, b"b\0\xff", "receipt"),
+            *packets("two", "three", 1, 2),
         ]
         assert three.pull() == sorted(expected, key=lambda one: (one.origin, one.seq))
-        assert two.pull() == [parcel("one", "two", 1)]
+        assert two.pull() == [packet("one", "two", 1)]
         assert one.pull() == []
 
-    def test_a_parcel_that_is_pushed_again_is_there_once_and_unchanged(self, relays: Relays) -> None:
+    def test_a_packet_that_is_pushed_again_is_there_once_and_unchanged(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push(parcels("one", "two", 1, 3))
-        one.push([parcel("one", "two", 2, b"another"), parcel("one", "two", 4, b"4")])
+        one.push(packets("one", "two", 1, 3))
+        one.push([packet("one", "two", 2, b"another"), packet("one", "two", 4, b"4")])
         assert bodies(two.pull()) == [b"1", b"2", b"3", b"4"]
 
-    def test_parcels_can_wait_for_a_host_that_has_not_joined_yet(self, relays: Relays) -> None:
-        relays.open("one").push(parcels("one", "late", 1, 2))
+    def test_packets_can_wait_for_a_host_that_has_not_joined_yet(self, relays: Relays) -> None:
+        relays.open("one").push(packets("one", "late", 1, 2))
         assert bodies(relays.open("late").pull()) == [b"1", b"2"]
 
     def test_pull_leaves_out_origins_and_stops_at_the_limit(self, relays: Relays) -> None:
         one, two, three = relays.open("one"), relays.open("two"), relays.open("three")
-        one.push(parcels("one", "three", 1, 5))
-        two.push(parcels("two", "three", 1, 5))
+        one.push(packets("one", "three", 1, 5))
+        two.push(packets("two", "three", 1, 5))
         assert {one.origin for one in three.pull(skip=[host_id("one")])} == {host_id("two")}
         assert three.pull(skip=[host_id("one"), host_id("two")]) == []
         assert bodies(three.pull(skip=[host_id("one")], limit=2)) == [b"1", b"2"]
 
-    def test_large_parcels_come_in_several_pulls_and_none_is_held_back(self, relays: Relays) -> None:
+    def test_large_packets_come_in_several_pulls_and_none_is_held_back(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         size = 3 * 1024 * 1024
-        one.push([parcel("one", "two", seq, bytes([seq]) * (size if seq < 4 else 8_000_000)) for seq in range(1, 5)])
+        one.push([packet("one", "two", seq, bytes([seq]) * (size if seq < 4 else 8_000_000)) for seq in range(1, 5)])
         seen: list[int] = []
         while found := two.pull():
             seen += [each.seq for each in found]
@@ -203,7 +203,7 @@ class RelayContract(LeaseContract):
 
     def test_what_is_acknowledged_is_removed_and_the_origin_learns_of_it(self, relays: Relays) -> None:
         one, two, three = relays.open("one"), relays.open("two"), relays.open("three")
-        one.push([*parcels("one", "two", 1, 3), *parcels("one", "three", 1, 1)])
+        one.push([*packets("one", "two", 1, 3), *packets("one", "three", 1, 1)])
         two.acknowledge({host_id("one"): 2})
         assert bodies(two.pull()) == [b"3"]
         assert one.progress() == {host_id("two"): 2}
@@ -220,22 +220,22 @@ class RelayContract(LeaseContract):
 
     def test_what_was_acknowledged_is_not_stored_again(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push(parcels("one", "two", 1, 2))
+        one.push(packets("one", "two", 1, 2))
         two.acknowledge({host_id("one"): 2})
-        one.push(parcels("one", "two", 1, 3))
+        one.push(packets("one", "two", 1, 3))
         assert bodies(two.pull()) == [b"3"]
 
     def test_missing_are_those_neither_there_nor_acknowledged(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push([parcel("one", "two", seq) for seq in (1, 2, 3, 5)])
+        one.push([packet("one", "two", seq) for seq in (1, 2, 3, 5)])
         two.acknowledge({host_id("one"): 2})
         assert one.missing(host_id("two"), 1, 7) == [4, 6, 7]
         assert one.missing(host_id("two"), 1, 3) == []
         assert two.missing(host_id("one"), 1, 2) == [1, 2]
 
-    def test_refused_parcels_are_removed_without_progress(self, relays: Relays) -> None:
+    def test_refused_packets_are_removed_without_progress(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push(parcels("one", "two", 1, 3))
+        one.push(packets("one", "two", 1, 3))
         two.refuse(host_id("one"), 2)
         assert bodies(two.pull()) == [b"3"]
         assert one.progress() == {}
@@ -268,18 +268,18 @@ class RelayContract(LeaseContract):
     def test_a_forgotten_host_leaves_its_name_and_nothing_but_what_it_sent(self, relays: Relays) -> None:
         one, two, three = relays.open("one"), relays.open("two"), relays.open("three")
         two.publish(snapshot("two", 1))
-        two.push(parcels("two", "one", 1, 2))
-        three.push(parcels("three", "two", 1, 2))
+        two.push(packets("two", "one", 1, 2))
+        three.push(packets("three", "two", 1, 2))
         one.add_certificate(certificate("two", "removed"))
         two.close()
         assert three.wait(LONG)
-        one.forget(host_id("two"))
+        one.delete_host(host_id("two"))
         assert three.wait(LONG)
         assert [each.name for each in one.hosts()] == ["one", "three"]
         assert one.snapshots({}) == []
         assert len(one.certificates()) == 1
         assert bodies(one.pull()) == [b"1", b"2"]
-        assert one.load().parcels == 2
+        assert one.load().packets == 2
         again = relays.reach()
         again.connect(msgspec.structs.replace(relays.hello("four"), name="two"))
         assert again.pull() == []
@@ -288,57 +288,57 @@ class RelayContract(LeaseContract):
 
     def test_prune_deletes_what_waits_for_hosts_that_are_gone(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push(parcels("one", "two", 1, 2))
+        one.push(packets("one", "two", 1, 2))
         assert two.prune(hosts_before=1.0) == 0
         assert two.prune(hosts_before=relays.welcome["one"].now + 3600) == 2
         assert two.pull() == []
 
     def test_load_counts_what_is_on_its_way(self, relays: Relays) -> None:
         one = relays.open("one")
-        assert (one.load().parcels, one.load().oldest) == (0, 0.0)
-        one.push(parcels("one", "two", 1, 3))
+        assert (one.load().packets, one.load().oldest) == (0, 0.0)
+        one.push(packets("one", "two", 1, 3))
         load = one.load()
-        assert load.parcels == 3
+        assert load.packets == 3
         assert 0 < load.oldest < LONG
         assert load.bytes > 0
 
     # -- waiting ---------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(
-        ("ring", "what"),
+        ("change", "what"),
         [
-            (lambda one: one.push([parcel("one", "two", 1)]), Ring.PARCELS),
-            (lambda one: one.acknowledge({host_id("two"): 1}), Ring.PROGRESS),
-            (lambda one: one.publish(snapshot("one", 1)), Ring.REGISTRY),
-            (lambda one: one.add_certificate(certificate("three")), Ring.REGISTRY),
+            (lambda one: one.push([packet("one", "two", 1)]), Changes.PACKETS),
+            (lambda one: one.acknowledge({host_id("two"): 1}), Changes.PROGRESS),
+            (lambda one: one.publish(snapshot("one", 1)), Changes.REGISTRY),
+            (lambda one: one.add_certificate(certificate("three")), Changes.REGISTRY),
         ],
         ids=["push", "acknowledge", "publish", "certificate"],
     )
-    def test_a_waiting_host_is_rung(self, relays: Relays, ring: Callable[[Relay], None], what: Ring) -> None:
+    def test_a_waiting_host_is_notified(self, relays: Relays, change: Callable[[Relay], None], what: Changes) -> None:
         one, two = relays.open("one"), relays.open("two")
-        thread = later(lambda: ring(one))
+        thread = later(lambda: change(one))
         assert two.wait(LONG) == what
         thread.join()
         assert not two.wait(0)
 
     def test_a_ring_before_the_wait_is_not_lost(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push([parcel("one", "two", 1)])
+        one.push([packet("one", "two", 1)])
         assert len(two.pull()) == 1
         assert two.wait(LONG)
 
     def test_a_host_is_not_rung_by_itself_nor_by_what_concerns_others(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push([parcel("one", "three", 1)])
+        one.push([packet("one", "three", 1)])
         two.publish(snapshot("two", 1))
-        two.push([parcel("two", "two", 1)])
+        two.push([packet("two", "two", 1)])
         assert not two.wait(0.1)
 
-    def test_a_parcel_that_was_there_rings_nobody(self, relays: Relays) -> None:
+    def test_a_packet_that_was_there_rings_nobody(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
-        one.push([parcel("one", "two", 1)])
+        one.push([packet("one", "two", 1)])
         assert two.wait(LONG)
-        one.push([parcel("one", "two", 1)])
+        one.push([packet("one", "two", 1)])
         assert not two.wait(0.1)
 
     def test_wake_ends_a_wait_from_another_thread_and_also_the_next_one(self, relays: Relays) -> None:
@@ -368,27 +368,27 @@ class RelayContract(LeaseContract):
         self, hub: Hub, faulty: Relays, *, hard: bool
     ) -> None:
         one, two = faulty.open("one"), faulty.open("two")
-        one.push(parcels("one", "two", 1, 2))
+        one.push(packets("one", "two", 1, 2))
         assert two.wait(LONG)
         hub.stop(hard=hard)
         with pytest.raises(RelayUnreachable):
             two.wait(LONG)
         with pytest.raises(RelayUnreachable):
-            one.push(parcels("one", "two", 3, 3))
+            one.push(packets("one", "two", 3, 3))
         with pytest.raises(RelayUnreachable):
             one.pull()
         with pytest.raises(RelayUnreachable, match="cannot be reached"):
             faulty.open("one")
         hub.start()
-        faulty.open("one").push(parcels("one", "two", 1, 3))
+        faulty.open("one").push(packets("one", "two", 1, 3))
         assert bodies(faulty.open("two").pull()) == [b"1", b"2", b"3"]
 
     def test_after_a_restore_from_an_old_backup_what_is_missing_is_known(self, hub: Hub, faulty: Relays) -> None:
         one, two = faulty.open("one"), faulty.open("two")
-        one.push(parcels("one", "two", 1, 2))
+        one.push(packets("one", "two", 1, 2))
         backup = hub.backup()
         two.acknowledge({host_id("one"): 2})
-        one.push(parcels("one", "two", 3, 6))
+        one.push(packets("one", "two", 3, 6))
         two.acknowledge({host_id("one"): 4})
         for name in ("one", "two"):  # each has connected since, so the backup has an older nonce of it
             {"one": one, "two": two}[name].close()
@@ -397,7 +397,7 @@ class RelayContract(LeaseContract):
         one, two = faulty.open("one"), faulty.open("two")
         assert one.progress() == {}
         assert one.missing(host_id("two"), 1, 6) == [3, 4, 5, 6]
-        one.push(parcels("one", "two", 5, 6))  # the others are receipted, so that their origin has deleted them
+        one.push(packets("one", "two", 5, 6))  # the others are receipted, so that their origin has deleted them
         two.acknowledge({host_id("one"): 4})
         assert bodies(two.pull()) == [b"5", b"6"]
         assert one.missing(host_id("two"), 1, 6) == []

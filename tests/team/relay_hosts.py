@@ -6,7 +6,7 @@ import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fairlead.team import Hello, Parcel, TeamError
+from fairlead.team import Hello, Packet, TeamError
 from fairlead.team.relay import open_relay
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ def host_id(name: str) -> str:
     return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 
 
-def parcel(origin: str, target: str, seq: int, body: bytes = b"{}", kind: str = "message") -> Parcel:
-    return Parcel(origin=host_id(origin), target=host_id(target), seq=seq, kind=kind, body=body, signature=b"s" * 64)
+def packet(origin: str, target: str, seq: int, body: bytes = b"{}", kind: str = "message") -> Packet:
+    return Packet(origin=host_id(origin), target=host_id(target), seq=seq, kind=kind, body=body, signature=b"s" * 64)
 
 
-def parcels(origin: str, target: str, first: int, last: int) -> list[Parcel]:
-    return [parcel(origin, target, seq, b"%d" % seq) for seq in range(first, last + 1)]
+def packets(origin: str, target: str, first: int, last: int) -> list[Packet]:
+    return [packet(origin, target, seq, b"%d" % seq) for seq in range(first, last + 1)]
 
 
 class Relays:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from team.relay_hosts import host_id
 
-from fairlead.team import Ring, TeamLease
+from fairlead.team import Changes, TeamLease
 
 if TYPE_CHECKING:
     from team.relay_hosts import Relays
 
-    from fairlead.team import LeaseBoard
+    from fairlead.team import RelayLeases
     from fairlead.team.relay import Relay
 
 LONG = 20.0
@@ -35,7 +35,7 @@ def take(relay: Relay, *leases: TeamLease, replaced: tuple[str, ...] = ()) -> bo
     return relay.take_leases(leases, relay.leases().versions, replaced=replaced)
 
 
-def names(board: LeaseBoard) -> list[str]:
+def names(board: RelayLeases) -> list[str]:
     return sorted(one.id for one in board.leases)
 
 
@@ -49,14 +49,14 @@ class LeaseContract:
         assert two.has_leases
         assert take(one, first, second)
 
-        assert two.wait(LONG) == Ring.LEASES
-        assert two.has_lease_news
+        assert two.wait(LONG) == Changes.LEASES
+        assert two.has_lease_changes
         board = two.leases()
-        assert not two.has_lease_news
+        assert not two.has_lease_changes
         assert sorted(board.leases, key=lambda each: each.id) == [first, second]
         assert set(board.versions) == {"p", "q"}
         assert abs(board.now - time.time()) < LONG
-        assert (one.wait(0.05), one.has_lease_news) == (Ring(0), False)
+        assert (one.wait(0.05), one.has_lease_changes) == (Changes(0), False)
 
     def test_only_the_first_of_two_decisions_by_one_board_counts(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
@@ -129,7 +129,7 @@ class LeaseContract:
         for name, relay in (("one", one), ("two", two), ("three", three)):
             take(relay, lease(name, name))
         one.drop_leases(host_id("two"))
-        one.forget(host_id("three"))
+        one.delete_host(host_id("three"))
         assert names(two.leases()) == ["one"]
         assert three.wait(LONG)
-        assert three.has_lease_news
+        assert three.has_lease_changes

@@ -163,7 +163,7 @@ def test_only_the_question_that_was_seen_is_answered_and_only_once(
 
     assert gamma.answer(to, told).is_given
     assert asking.ends() == ALLOW
-    again = gamma.answer(to, told)  # in a new parcel
+    again = gamma.answer(to, told)  # in a new packet
     assert "it was answered already: allowed by somebody on gamma" in again.why
     second, _ = asked(alpha, beta, "make all")
     repeats = alpha.home.ask("GET", "/v1/team")["received"]
@@ -178,16 +178,16 @@ def test_what_a_host_did_not_sign_for_this_one_is_refused_and_told(alpha: TeamHo
     asking, told = asked(alpha, beta, "make forged")
     to, before, refused = id_of(alpha), allowed(alpha), alpha.status()["refused"]
     with altered_host("delta", url) as delta:
-        # Nobody has confirmed it: its parcels wait.
-        delta.push(delta.parcel(to, answer_body(told, at=time() - 61)))
+        # Nobody has confirmed it: its packets wait.
+        delta.push(delta.packet(to, answer_body(told, at=time() - 61)))
         until(lambda: alpha.host("delta").get("waiting"), "alpha has seen it")
         assert asking.is_waiting
         confirm(alpha, "delta")
         until(delta.results, "it is answered")
         assert "counts for 60 s" in next(iter(delta.results().values())).why
 
-        by_another_key = delta.parcel(to, answer_body(told), key=generate_key())
-        for_another_host = delta.parcel(id_of(beta), answer_body(told), seq=2)
+        by_another_key = delta.packet(to, answer_body(told), key=generate_key())
+        for_another_host = delta.packet(id_of(beta), answer_body(told), seq=2)
         for number, forged in enumerate((by_another_key, for_another_host), 1):
             delta.relay.push([msgspec.structs.replace(forged, target=to)])
             until(lambda number=number: alpha.status()["refused"] == refused + number, "it is refused")  # type: ignore[misc]
@@ -200,7 +200,7 @@ def test_what_a_host_did_not_sign_for_this_one_is_refused_and_told(alpha: TeamHo
 
         assert alpha.home.fairlead("team", "remove", "delta", "--yes").exit_code == 0
         refused = alpha.status()["refused"]
-        delta.push(delta.parcel(to, answer_body(told)))
+        delta.push(delta.packet(to, answer_body(told)))
         until(lambda: alpha.status()["refused"] == refused + 1, "it is refused")
     assert alpha.user_mail().count("Mail of delta was refused") == 2
     until(lambda: "'aaaaa': delta was removed from the team; see" in refusal(beta, "aaaaa@delta"), "beta says so")
@@ -248,16 +248,16 @@ def test_who_did_not_see_it_confirmed_gets_a_message(alpha: TeamHost, beta: Team
 KILLED = """
 import os, signal
 from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
-async def give(*_: object) -> None:
+async def pass_on(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-RemoteAnswers._give = give
+RemoteAnswers._pass_on = pass_on
 """
 
 
 def test_a_daemon_that_is_killed_before_it_gives_an_answer_never_gives_it(
     alpha: TeamHost, beta: TeamHost, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The parcel is recorded as received before: a restart does not bring it again."""
+    """The packet is recorded as received before: a restart does not bring it again."""
     site = tmp_path_factory.mktemp("site")
     (site / "sitecustomize.py").write_text(KILLED)
     alpha.stop()

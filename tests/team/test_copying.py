@@ -112,7 +112,7 @@ class Host:
         self.store = FilledStore(folder)
         self.told: list[int] = []
 
-    def tell_given_up(self, count: int) -> None:
+    def notify_given_up(self, count: int) -> None:
         self.told.append(count)
 
     def set(self, events: str, more: str = "") -> None:

@@ -14,7 +14,16 @@ from daemon.daemon_home import FAIRLEAD, scratch_home, until
 from team.daemon_hosts import TeamHost, letters, member, shown
 
 if TYPE_CHECKING:
+    from daemon.clients import Client
     from team.postgres_server import PostgresServer
+
+
+def agents_of(alpha: TeamHost, beta: TeamHost) -> tuple[Client, Client, str]:
+    """An agent on each host, and how the first can write to the second."""
+    asker, other = alpha.agent(), beta.agent()
+    name = f"{other.name}@beta"
+    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    return asker, other, name
 
 
 def test_an_agent_asks_one_on_another_host_which_is_woken_and_answers(team: tuple[TeamHost, TeamHost]) -> None:
@@ -38,14 +47,10 @@ def test_an_agent_asks_one_on_another_host_which_is_woken_and_answers(team: tupl
 
 
 def test_a_message_says_that_it_is_on_its_way_while_the_relay_is_gone(
-    alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
+    own_team: tuple[TeamHost, TeamHost], own_server: PostgresServer
 ) -> None:
-    url = own_server.url(own_server.create_database())
-    member(alpha, url)
-    member(beta, url, alpha)
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    alpha, beta = own_team
+    asker, other, name = agents_of(alpha, beta)
     own_server.stop(hard=True)
     until(lambda: not alpha.is_connected(), "alpha notices")
 
@@ -56,7 +61,7 @@ def test_a_message_says_that_it_is_on_its_way_while_the_relay_is_gone(
     assert re.search(r"on its way to beta since \d\d:\d\d", asker.fairlead("status", str(number)).stdout)
     status = alpha.home.fairlead("team", "status").stdout
     assert "unreachable for" in status
-    assert "on its way  1 parcels; they wait until the relay is reached" in status
+    assert "on its way  1 packets; they wait until the relay is reached" in status
 
     own_server.start()
     until(lambda: alpha.is_connected() and beta.is_connected(), "both are back")
@@ -67,14 +72,10 @@ def test_a_message_says_that_it_is_on_its_way_while_the_relay_is_gone(
 
 
 def test_a_relay_that_is_restored_from_an_old_backup_loses_and_doubles_nothing(
-    alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
+    own_team: tuple[TeamHost, TeamHost], own_server: PostgresServer
 ) -> None:
-    url = own_server.url(own_server.create_database())
-    member(alpha, url)
-    member(beta, url, alpha)
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    alpha, beta = own_team
+    asker, other, name = agents_of(alpha, beta)
     backup = own_server.backup()
     asker.send(name, "before")
     until(lambda: alpha.status()["on_its_way"] == 0, "it has arrived")
@@ -95,9 +96,7 @@ def test_a_relay_that_is_restored_from_an_old_backup_loses_and_doubles_nothing(
 
 def test_a_daemon_that_is_killed_in_between_sends_and_takes_everything_once(team: tuple[TeamHost, TeamHost]) -> None:
     alpha, beta = team
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    asker, other, name = agents_of(alpha, beta)
 
     for number in range(6):
         asker.send(name, f"message-{number}")
@@ -172,9 +171,7 @@ def test_a_copy_of_a_host_is_refused_and_can_join_as_another_one(alpha: TeamHost
 
 def test_what_was_sent_while_offline_arrives_in_order(team: tuple[TeamHost, TeamHost]) -> None:
     alpha, beta = team
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    asker, other, name = agents_of(alpha, beta)
     beta.stop()
     alpha.stop(signal.SIGKILL)
     alpha.start()
@@ -241,13 +238,11 @@ def test_a_host_that_leaves_says_so_to_the_others(team: tuple[TeamHost, TeamHost
     until(lambda: alpha.host("beta").get("state") == "removed", "alpha knows")
 
 
-def test_a_forged_parcel_is_refused_and_the_right_one_comes(
+def test_a_forged_packet_is_refused_and_the_right_one_comes(
     team: tuple[TeamHost, TeamHost], postgres_server: PostgresServer, database: str
 ) -> None:
     alpha, beta = team
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    asker, other, name = agents_of(alpha, beta)
     beta.stop()
     asker.send(name, "the right one")
     until(lambda: alpha.status()["pushed"] == 1, "the relay has it")
@@ -267,14 +262,10 @@ def test_a_forged_parcel_is_refused_and_the_right_one_comes(
 
 
 def test_a_relay_that_does_not_answer_holds_up_neither_sending_nor_the_end_of_the_daemon(
-    alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
+    own_team: tuple[TeamHost, TeamHost], own_server: PostgresServer
 ) -> None:
-    url = own_server.url(own_server.create_database())
-    member(alpha, url)
-    member(beta, url, alpha)
-    asker, other = alpha.agent(), beta.agent()
-    name = f"{other.name}@beta"
-    until(lambda: alpha.knows(name), "alpha knows the agent of beta")
+    alpha, beta = own_team
+    asker, _, name = agents_of(alpha, beta)
     own_server.freeze()
     try:
         begun = monotonic()

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from fairlead.daemon.team.history._pages import merged_page
-from fairlead.daemon.team.history._rows import Found, RowKey
+from fairlead.daemon.team.history._rows import RemoteResult, RowKey
 from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHosts
 
 
@@ -40,7 +40,7 @@ class Reader:
 
     def __init__(self, times: list[float]) -> None:
         self.rows = [
-            Found(
+            RemoteResult(
                 (at, f"remote-{at}", "h"),
                 HistorySession(id=f"remote-{at}", host="there", last=at),
                 HistoryMatch(f"remote-{at}", "/p", at, "prompt", "x", "there"),
@@ -54,7 +54,7 @@ class Reader:
 
     def sessions(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[Found], OtherHosts]:
+    ) -> tuple[list[RemoteResult], OtherHosts]:
         rows = [row for row in self.rows if hosts and (before is None or row.key < before)]
         return rows[: query.limit + 1], OtherHosts(at=1.0)
 

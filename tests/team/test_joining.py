@@ -12,21 +12,21 @@ from fairlead.team import (
     Certificate,
     Host,
     Membership,
-    Parcel,
+    Packet,
     RelaySource,
     Trust,
     Verdict,
+    evaluate_trust,
     generate_key,
-    judge,
     load_membership,
     merge_certificates,
     new_host_id,
     prepare_hello,
     save_membership,
     sign_certificate,
-    sign_parcel,
+    sign_packet,
     update_membership,
-    verify_parcel,
+    verify_packet,
 )
 from fairlead.team.relay import open_relay
 
@@ -71,7 +71,8 @@ class Machine:
     def trust(self) -> Trust:
         """Read the certificates of the relay after those that are kept, and keep those that counted."""
         known = self.membership
-        trust = judge(known.team, known.anchors, merge_certificates(known.certificates, self.relay.certificates()))
+        certificates = merge_certificates(known.certificates, self.relay.certificates())
+        trust = evaluate_trust(known.team, known.anchors, certificates)
         update_membership(lambda old: msgspec.structs.replace(old, certificates=trust.effective))
         return trust
 
@@ -82,14 +83,14 @@ class Machine:
 
     def send(self, target: Machine, seq: int) -> None:
         own = self.membership
-        unsigned = Parcel(origin=own.host, target=target.membership.host, seq=seq, kind="message", body=b"{}")
-        self.relay.push([sign_parcel(unsigned, own.key, own.team)])
+        unsigned = Packet(origin=own.host, target=target.membership.host, seq=seq, kind="message", body=b"{}")
+        self.relay.push([sign_packet(unsigned, own.key, own.team)])
 
     def accepted(self) -> list[int]:
-        """Return the numbers of the parcels that are of members and signed by them."""
+        """Return the numbers of the packets that are of members and signed by them."""
         trust, team = self.trust(), self.membership.team
         return [
-            one.seq for one in self.relay.pull() if (key := trust.key(one.origin)) and verify_parcel(one, key, team)
+            one.seq for one in self.relay.pull() if (key := trust.key(one.origin)) and verify_packet(one, key, team)
         ]
 
 
@@ -103,7 +104,7 @@ def machines(
         one.relay.close()
 
 
-def test_parcels_count_from_the_confirmation_until_the_removal(machines: list[Machine]) -> None:
+def test_packets_count_from_the_confirmation_until_the_removal(machines: list[Machine]) -> None:
     first, second = machines
     first.join()
     second.join()
@@ -122,13 +123,13 @@ def test_parcels_count_from_the_confirmation_until_the_removal(machines: list[Ma
     assert first.relay.wait(5)
 
 
-def test_a_parcel_in_the_name_of_another_host_does_not_count(machines: list[Machine]) -> None:
+def test_a_packet_in_the_name_of_another_host_does_not_count(machines: list[Machine]) -> None:
     """Whoever may write to the database could push it."""
     first, second = machines
     first.join()
     second.join()
     first.certify(first.relay.hosts()[1], "member")
-    forged = Parcel(origin=second.membership.host, target=first.membership.host, seq=1, kind="message", body=b"{}")
-    second.relay.push([sign_parcel(forged, generate_key(), first.membership.team)])
+    forged = Packet(origin=second.membership.host, target=first.membership.host, seq=1, kind="message", body=b"{}")
+    second.relay.push([sign_packet(forged, generate_key(), first.membership.team)])
     assert len(first.relay.pull()) == 1
     assert first.accepted() == []

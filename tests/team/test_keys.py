@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.team import (
     BadTeamSettings,
     Certificate,
-    Parcel,
+    Packet,
     PrivateKey,
     Snapshot,
     TeamLease,
@@ -18,20 +18,20 @@ from fairlead.team import (
     generate_key,
     sign_certificate,
     sign_lease,
-    sign_parcel,
+    sign_packet,
     sign_snapshot,
     verify_certificate,
     verify_lease,
-    verify_parcel,
+    verify_packet,
     verify_snapshot,
 )
 from fairlead.team._keys import verify
-from fairlead.team._sealing import _join
+from fairlead.team._signatures import _join
 
 KEY = PrivateKey(bytes(range(32)))
 OTHER = PrivateKey(b"o" * 32)
 TEAM = "7" * 32
-PARCEL = Parcel(origin="a", target="b", seq=3, kind="message", body=b"{}")
+PACKET = Packet(origin="a", target="b", seq=3, kind="message", body=b"{}")
 SNAPSHOT = Snapshot(host="a", kind="agents", version=3, body=b"{}")
 CERTIFICATE = Certificate(host="b", name="beta", key=b"k" * 32, verdict="member", by="a", at=1.5)
 
@@ -67,19 +67,19 @@ def test_another_or_an_invalid_key_verifies_nothing(public: bytes) -> None:
     assert not verify(KEY.public, b"s" * 64, b"x")
 
 
-def test_a_parcel_is_valid_as_it_was_signed() -> None:
-    signed = sign_parcel(PARCEL, KEY, TEAM)
-    assert verify_parcel(signed, KEY.public, TEAM)
-    assert not verify_parcel(signed, KEY.public, "8" * 32)
-    assert not verify_parcel(PARCEL, KEY.public, TEAM)
+def test_a_packet_is_valid_as_it_was_signed() -> None:
+    signed = sign_packet(PACKET, KEY, TEAM)
+    assert verify_packet(signed, KEY.public, TEAM)
+    assert not verify_packet(signed, KEY.public, "8" * 32)
+    assert not verify_packet(PACKET, KEY.public, TEAM)
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("origin", "c"), ("target", "c"), ("seq", 4), ("kind", "receipt"), ("body", b"{} ")]
 )
-def test_a_parcel_with_another_field_is_not_valid(field: str, value: object) -> None:
-    signed = sign_parcel(PARCEL, KEY, TEAM)
-    assert not verify_parcel(msgspec.structs.replace(signed, **{field: value}), KEY.public, TEAM)
+def test_a_packet_with_another_field_is_not_valid(field: str, value: object) -> None:
+    signed = sign_packet(PACKET, KEY, TEAM)
+    assert not verify_packet(msgspec.structs.replace(signed, **{field: value}), KEY.public, TEAM)
 
 
 @pytest.mark.parametrize(("field", "value"), [("host", "c"), ("kind", "sessions"), ("version", 4), ("body", b"x")])
@@ -115,6 +115,6 @@ def test_different_fields_are_never_the_same_bytes(some: list[str], others: list
 
 
 def test_a_signature_of_one_kind_is_not_valid_for_another() -> None:
-    """The fields of a snapshot and of a parcel can be alike; the kind that comes first differs."""
+    """The fields of a snapshot and of a packet can be alike; the kind that comes first differs."""
     fields = ("a", "b", "3")
     assert _join(b"fairlead-parcel-1\0", *fields) != _join(b"fairlead-snapshot-1\0", *fields)

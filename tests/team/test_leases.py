@@ -155,11 +155,9 @@ def test_of_two_hosts_that_ask_at_once_one_gets_the_lease_and_shared_ones_both(t
 
 
 def test_without_the_relay_leases_are_refused_or_local_and_those_that_are_known_hold(
-    alpha: TeamHost, beta: TeamHost, own_server: PostgresServer
+    own_team: tuple[TeamHost, TeamHost], own_server: PostgresServer
 ) -> None:
-    url = own_server.url(own_server.create_database())
-    member(alpha, url)
-    member(beta, url, alpha)
+    alpha, beta = own_team
     fox, owl = alpha.agent(), beta.agent()
     fox.fairlead("lease", "src/a.py", "src/b.py")
     until(lambda: blocked(owl, "src/a.py"), "beta knows the lease")

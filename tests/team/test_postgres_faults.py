@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from team.postgres_server import LOCKED_ROLE
-from team.relay_hosts import Relays, parcel
+from team.relay_hosts import Relays, packet
 from team.stalling_proxy import StallingProxy
 
 from fairlead.team import BadTeamSettings, RelayRefused, RelayUnreachable
@@ -55,7 +55,7 @@ def test_a_statement_on_a_silent_network_ends(relays: Relays, database: str, pro
     proxy.stall()
     started = time.monotonic()
     with pytest.raises(RelayUnreachable, match="nothing came from the server for 2 seconds"):
-        relay.push([parcel("one", "two", 1)])
+        relay.push([packet("one", "two", 1)])
     assert 1.5 < time.monotonic() - started < 5
     with pytest.raises(RelayUnreachable):
         relay.pull()
@@ -71,9 +71,9 @@ def test_connecting_on_a_silent_network_ends(relays: Relays, database: str, prox
 
 def test_a_slow_network_is_not_given_up_while_bytes_pass(relays: Relays, database: str, proxy: StallingProxy) -> None:
     relay = relays.open("one", url=f"postgresql://postgres@127.0.0.1:{proxy.port}/{database}", timeout=3.0)
-    large = [parcel("one", "two", seq, b"x" * 1_000_000) for seq in range(1, 8)]
+    large = [packet("one", "two", seq, b"x" * 1_000_000) for seq in range(1, 8)]
     relay.push(large)
-    assert relay.load().parcels == 7
+    assert relay.load().packets == 7
 
 
 def test_a_host_takes_its_place_again_once_its_lost_connection_is_noticed(
@@ -85,7 +85,7 @@ def test_a_host_takes_its_place_again_once_its_lost_connection_is_noticed(
     with pytest.raises(RelayUnreachable):
         lost.pull()
     proxy.resume()
-    relays.open("one", url=url).push([parcel("one", "two", 1)])
+    relays.open("one", url=url).push([packet("one", "two", 1)])
     assert not relays.welcome["one"].is_new
 
 
@@ -109,7 +109,7 @@ def test_a_connection_that_an_administrator_ends_is_unreachable(
     postgres_server.execute(f"{end}'{database}'")
     with pytest.raises(RelayUnreachable):
         relay.wait(10)
-    relays.open("one").push([parcel("one", "two", 1)])
+    relays.open("one").push([packet("one", "two", 1)])
 
 
 def test_a_statement_that_the_server_cancels_is_unreachable(
@@ -119,10 +119,10 @@ def test_a_statement_that_the_server_cancels_is_unreachable(
     with psycopg.connect(postgres_server.url(database)) as other:
         other.execute("LOCK TABLE fairlead.parcels")
         with pytest.raises(RelayUnreachable):
-            relay.push([parcel("one", "two", 1)])
+            relay.push([packet("one", "two", 1)])
     again = relays.open("one")
-    again.push([parcel("one", "two", 1)])
-    assert again.load().parcels == 1
+    again.push([packet("one", "two", 1)])
+    assert again.load().packets == 1
 
 
 def test_a_read_only_server_is_refused_with_what_to_do(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from team.postgres_server import as_ordinary_user
-from team.relay_hosts import Relays, host_id, parcel
+from team.relay_hosts import Relays, host_id, packet
 
 from fairlead.team import RelayRefused, RelayTooNew, TeamError
 from fairlead.team.postgres import schema_sql
@@ -114,7 +114,7 @@ def test_a_relay_that_is_one_revision_newer_is_used(
     relays.open("one").close()
     newer = f"{int(REVISIONS[-1]) + 1:04}"
     postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)  # noqa: S608 - a constant
-    relays.open("one").push([parcel("one", "two", 1)])
+    relays.open("one").push([packet("one", "two", 1)])
     assert relays.welcome["one"].revision == newer
 
 
@@ -136,11 +136,11 @@ def test_a_relay_without_leases_is_used_for_all_else_until_it_is_upgraded(
     postgres_server.execute(FIRST_REVISION, database)
     url = postgres_server.url(database, user=limited_role)
     one = relays.open("one", url=url)
-    one.push([parcel("one", "two", 1)])
+    one.push([packet("one", "two", 1)])
     assert (one.has_leases, one.prune(hosts_before=1)) == (False, 0)
     with pytest.raises(RelayRefused, match="is of an older Fairlead and has no leases; have an administrator run what"):
         one.leases()
-    one.forget(host_id("two"))
+    one.delete_host(host_id("two"))
 
     postgres_server.execute(schema_sql(limited_role), database)
     assert relays.open("two", url=url).has_leases
@@ -172,12 +172,12 @@ def test_a_role_with_the_least_rights_can_do_all(
     postgres_server.execute(schema_sql(limited_role), database)
     url = postgres_server.url(database, user=limited_role)
     one, two = relays.open("one", url=url), relays.open("two", url=url)
-    one.push([parcel("one", "two", 1)])
+    one.push([packet("one", "two", 1)])
     assert two.wait(10)
     assert len(two.pull()) == 1
     two.acknowledge({host_id("one"): 1})
     assert one.progress() == {host_id("two"): 1}
-    assert one.load().parcels == one.prune(hosts_before=1) == 0
+    assert one.load().packets == one.prune(hosts_before=1) == 0
     with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("CREATE TABLE fairlead.extra (x int)")
 
@@ -203,7 +203,7 @@ def test_a_relay_of_the_first_revision_is_upgraded_by_a_host_or_by_an_administra
     assert postgres_server.execute("SELECT version_num FROM fairlead.revision", database) == [(REVISIONS[-1],)]
 
     postgres_server.execute(FIRST_REVISION, database)
-    relays.open("one").push([parcel("one", "two", 1)])
+    relays.open("one").push([packet("one", "two", 1)])
     assert definition(postgres_server, database) == newest
     assert relays.welcome["one"].revision == REVISIONS[-1]
 
@@ -216,7 +216,7 @@ def test_a_relay_that_may_not_be_upgraded_goes_on_with_mail_and_says_why_nothing
     postgres_server.execute(FIRST_REVISION, database)
     url = postgres_server.url(database, user=limited_role)
     one, two = relays.open("one", url=url), relays.open("two", url=url)
-    one.push([parcel("one", "two", 1)])
+    one.push([packet("one", "two", 1)])
     assert (len(two.pull()), relays.welcome["two"].revision) == (1, "0001")
     history = open_history(url)
     with pytest.raises(RelayRefused, match="missing in the schema fairlead; have an administrator run what"):

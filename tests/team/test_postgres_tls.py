@@ -1,4 +1,4 @@
-"""TLS by the rules of the URL: the bell rings through it, and a certificate of another name or issuer is refused."""
+"""TLS by the rules of the URL: notifications pass through it; a certificate of another name or issuer is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 from team.postgres_server import PostgresServer, new_server, ordinary_user
-from team.relay_hosts import Relays, parcel
+from team.relay_hosts import Relays, packet
 
 from fairlead.team import RelayRefused
 
@@ -70,7 +70,7 @@ def test_the_bell_rings_through_tls(server: PostgresServer, relays: Relays) -> N
     one, two = relays.open("one", url=url), relays.open("two", url=url)
     assert server.execute("SELECT count(*) FROM pg_stat_ssl WHERE ssl") == [(2,)]
     for seq in range(1, 30):
-        one.push([parcel("one", "two", seq, b"x" * 20_000)])
+        one.push([packet("one", "two", seq, b"x" * 20_000)])
         assert two.wait(20)
         assert two.pull()[-1].seq == seq
 

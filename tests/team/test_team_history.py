@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from daemon.daemon_home import until
-from team.daemon_hosts import TeamHost, letters, member, team_host
+from team.daemon_hosts import TeamHost, letters, member
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from daemon.clients import Client
     from team.postgres_server import PostgresServer
 
@@ -32,23 +30,6 @@ INSERT INTO fairlead.history SELECT host, 'forged', started, last, folder, versi
     FROM fairlead.history;
 """
 """What somebody who may write to the database, and has no key, can do."""
-
-
-@pytest.fixture
-def alpha() -> Iterator[TeamHost]:
-    with team_host("alpha") as host:
-        yield host
-
-
-@pytest.fixture
-def beta() -> Iterator[TeamHost]:
-    with team_host("beta") as host:
-        yield host
-
-
-@pytest.fixture
-def url(postgres_server: PostgresServer, database: str) -> str:
-    return postgres_server.url(database)
 
 
 def set_up(host: TeamHost, settings: str) -> None:

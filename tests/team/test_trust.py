@@ -14,7 +14,7 @@ from fairlead.team import (
     PrivateKey,
     Trust,
     Verdict,
-    judge,
+    evaluate_trust,
     merge_certificates,
     sign_certificate,
 )
@@ -36,7 +36,7 @@ def certificate(  # noqa: PLR0913 - one for each field
 
 
 def states(*certificates: Certificate) -> dict[str, str]:
-    trust = judge(TEAM, [ALPHA], certificates)
+    trust = evaluate_trust(TEAM, [ALPHA], certificates)
     return {name: trust.state(f"{name}-id") for name in NAMES if trust.state(f"{name}-id") != "pending"}
 
 
@@ -100,7 +100,7 @@ def test_what_a_removed_host_signs_afterwards_does_not_count_whatever_time_it_be
 
 
 def test_a_name_and_a_key_are_bound_to_a_host() -> None:
-    trust = judge(
+    trust = evaluate_trust(
         TEAM,
         [ALPHA],
         [
@@ -117,7 +117,7 @@ def test_a_name_and_a_key_are_bound_to_a_host() -> None:
 
 
 def test_a_host_that_the_relay_lists_with_another_key_or_name_is_pending() -> None:
-    trust = judge(TEAM, [ALPHA], [])
+    trust = evaluate_trust(TEAM, [ALPHA], [])
     listed = Host(id="alpha-id", name="alpha", key=ALPHA.key)
     assert trust.state_of(listed) == "member"
     assert trust.state_of(Host(id="alpha-id", name="alpha", key=b"x" * 32)) == "pending"
@@ -126,7 +126,7 @@ def test_a_host_that_the_relay_lists_with_another_key_or_name_is_pending() -> No
 
 def test_an_old_relay_brings_no_removed_host_back() -> None:
     before = certificate("alpha", "beta")
-    kept = judge(TEAM, [ALPHA], [before, certificate("alpha", "beta", "removed", at=1)]).effective
+    kept = evaluate_trust(TEAM, [ALPHA], [before, certificate("alpha", "beta", "removed", at=1)]).effective
     assert states(*merge_certificates(kept, [before])) == {"alpha": "member", "beta": "removed"}
     assert states(*merge_certificates(kept, [])) == {"alpha": "member", "beta": "removed"}
 
@@ -134,7 +134,8 @@ def test_an_old_relay_brings_no_removed_host_back() -> None:
 def test_only_certificates_that_count_are_kept() -> None:
     counted = [certificate("alpha", "beta"), certificate("beta", "gamma")]
     noise = [certificate("eve", "delta", at=number) for number in range(5)]
-    assert judge(TEAM, [ALPHA], [*noise, counted[1], *noise, counted[0], counted[0]]).effective == tuple(counted)
+    learned = [*noise, counted[1], *noise, counted[0], counted[0]]
+    assert evaluate_trust(TEAM, [ALPHA], learned).effective == tuple(counted)
 
 
 # -- any statements, in any order -------------------------------------------------------------------------
@@ -150,7 +151,7 @@ STATEMENTS = st.lists(st.sampled_from(POOL), max_size=14)
 
 
 def judged(certificates: list[Certificate] | tuple[Certificate, ...]) -> Trust:
-    return judge(TEAM, [ALPHA], certificates)
+    return evaluate_trust(TEAM, [ALPHA], certificates)
 
 
 @settings(max_examples=150, deadline=None)

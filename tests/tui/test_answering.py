@@ -12,7 +12,7 @@ from tui.test_snapshots import compare
 
 from fairlead.sessions import AttentionNeeded, Evidence, bounded
 from fairlead.tui._source import SessionSource
-from fairlead.tui.model._answering import AnswerForm, OpenQuestion, Send, ShownChoice
+from fairlead.tui.model._answering import AnswerForm, OpenQuestion, SendAnswer, ShownChoice
 
 if TYPE_CHECKING:
     from tui.fake_daemon import FakeDaemon
@@ -42,7 +42,7 @@ def typed(filled: AnswerForm, text: str) -> None:
 
 
 def test_one_key_allows_once() -> None:
-    assert form().press("y", "y") == Send({"decision": "allow"})
+    assert form().press("y", "y") == SendAnswer({"decision": "allow"})
 
 
 @pytest.mark.parametrize("key", ["a", "enter", "space", "Y", "n", "1", "o", "tab"])
@@ -57,10 +57,10 @@ def test_a_denial_takes_a_reason_or_none() -> None:
     typed(filled, "no yg")
     assert filled.press("backspace") == ""
     filled.paste("et,\nplease")
-    assert filled.press("enter") == Send({"decision": "deny", "reason": "no yet, please"})
+    assert filled.press("enter") == SendAnswer({"decision": "deny", "reason": "no yet, please"})
     other = form()
     other.press("d", "d")
-    assert other.press("enter") == Send({"decision": "deny", "reason": ""})
+    assert other.press("enter") == SendAnswer({"decision": "deny", "reason": ""})
 
 
 def test_escape_leaves_first_the_reason_then_the_form() -> None:
@@ -77,7 +77,7 @@ def test_choices_are_answered_one_after_the_other() -> None:
     assert filled.press("9", "9") == ""
     assert filled.press("2", "2") == ""
     assert [filled.press(key) for key in ("enter", "1", "3", "2", "2")] == [""] * 5
-    assert filled.press("enter") == Send({"decision": "allow", "choose": ["Blue", "Apple, Plum"]})
+    assert filled.press("enter") == SendAnswer({"decision": "allow", "choose": ["Blue", "Apple, Plum"]})
 
 
 def test_another_answer_can_be_typed() -> None:
@@ -85,7 +85,7 @@ def test_another_answer_can_be_typed() -> None:
     filled.press("o", "o")
     assert filled.press("enter") == ""
     typed(filled, "Green")
-    assert filled.press("enter") == Send({"decision": "allow", "choose": ["Green"]})
+    assert filled.press("enter") == SendAnswer({"decision": "allow", "choose": ["Green"]})
 
 
 # -- the screen ------------------------------------------------------------------------------------------

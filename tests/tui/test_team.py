@@ -15,7 +15,7 @@ from fairlead.cli.sessions.listing import hosts_to_line, to_line
 from fairlead.sessions import AttentionNeeded, Evidence, HostSessions, Idle, Working
 from fairlead.tui import plain_view
 from fairlead.tui._source import SessionSource
-from fairlead.tui._team_source import HostChanged, HostsHeard
+from fairlead.tui._team_source import HostChanged, LastContacts
 from fairlead.tui.model._answering import AnswerForm, OpenQuestion
 from fairlead.tui.model._view import View
 
@@ -73,7 +73,7 @@ async def test_the_team(size: tuple[int, int]) -> None:
     async with watching(sample_sessions()[:3], size) as (app, pilot):
         await show_team(app, pilot)
         compare(f"team-{size[0]}x{size[1]}", snapshot_of(app))
-        app.deliver(HostsHeard({"server": NOW - 1}))
+        app.deliver(LastContacts({"server": NOW - 1}))
         await until(lambda: "l1@laptop" not in app.sessions.sessions and not app._is_draw_pending)
         await pilot.pause()
         assert not any("laptop" in line for line in lines_of(app))
@@ -83,7 +83,7 @@ async def test_a_host_that_is_heard_of_again_asks_again() -> None:
     async with watching([]) as (app, pilot):
         await show_team(app, pilot)
         assert app.sessions.totals.waiting == 1
-        app.deliver(HostsHeard({"server": NOW, "laptop": NOW}))
+        app.deliver(LastContacts({"server": NOW, "laptop": NOW}))
         await until(lambda: app.sessions.totals.waiting == 2)
 
 

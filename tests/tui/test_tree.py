@@ -20,7 +20,7 @@ from fairlead.tui.model._quota import quota_texts
 from fairlead.tui.model._rows import activity_text, display_name, make_row
 from fairlead.tui.model._totals import Totals
 from fairlead.tui.model._tree import SessionTree
-from fairlead.tui.model._view import SORTS, Folds, Line, Sort, View
+from fairlead.tui.model._view import SORTS, FoldState, Line, Sort, View
 
 DAY = NOW - 10 * 3600
 
@@ -88,7 +88,7 @@ def test_a_subagent_that_needs_the_user_names_its_session_and_marks_all_above_it
     parent = session("p", title="Big job", state=Working("Agent"))
     child = session("p/1", parent="p", agent_type="coder", state=AttentionNeeded("Permission"))
 
-    assert shown([parent, child], View(folds=Folds(exceptions=frozenset({("session", "p")}))), 100) == [
+    assert shown([parent, child], View(folds=FoldState(exceptions=frozenset({("session", "p")}))), 100) == [
         " NEEDS YOU",
         "   ! needs you   10s   webshop  coder of Big job           Permission                          1h00m",
         "",
@@ -146,7 +146,7 @@ def test_columns_without_data_leave_their_room_to_the_names() -> None:
 
 
 def test_a_folded_line_counts_what_it_hides() -> None:
-    assert shown(sample_sessions(), View(folds=Folds(all_open=False)))[4:] == [
+    assert shown(sample_sessions(), View(folds=FoldState(all_open=False)))[4:] == [
         " ▸ fairlead !1  1 needs you, 1 idle, 1 stale                               $2.45",
         " ▸ webshop !1  main  1 needs you, 1 working                                $4.95",
     ]
@@ -332,7 +332,7 @@ VIEWS = st.builds(
     show_ended=st.booleans(),
     sort=st.sampled_from(["start", "state", "activity"]),
     filter=st.sampled_from(["", "edit", "a/1", "issue permission"]),
-    folds=st.builds(Folds, st.booleans(), st.frozensets(st.tuples(st.just("session"), IDS), max_size=2)),
+    folds=st.builds(FoldState, st.booleans(), st.frozensets(st.tuples(st.just("session"), IDS), max_size=2)),
     project=st.sampled_from(["", "", LEAD]),
 )
 
@@ -354,7 +354,7 @@ def test_the_lines_do_not_depend_on_the_order_of_changes(steps: list[tuple[objec
         assert lines == fresh.lines(view, NOW)
         assert tree.totals == fresh.totals
         assert [tree.data(line) for line in lines] == [fresh.data(line) for line in lines]
-        everything = replace(view, show_ended=True, filter="", folds=Folds(), project="")
+        everything = replace(view, show_ended=True, filter="", folds=FoldState(), project="")
         found = [line.id for line in tree.lines(everything, NOW) if line.kind == "session"]
         assert sorted(found) == sorted(tree.sessions)
 

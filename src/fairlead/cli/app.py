@@ -1,4 +1,4 @@
-"""The Click application: every command but those that the client runs as hooks, which `main` handles without Click."""
+"""The Click application with every command. Hook events are no commands: `main` handles them without Click."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _MIN_HELP_WIDTH = 50
 
 
 class Root(Group):
-    """`fairlead` itself: its help opens with what it is, and events are completed beside commands."""
+    """The top-level group `fairlead`: its help opens with a summary, and it completes commands and event names."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what Fairlead is, and both ways to call it."""
+        """Write the summary, and the usage for commands and for events."""
         del ctx
         formatter.write(f"{ROOT.summary}\n\n")
         formatter.write("Usage: fairlead COMMAND [OPTIONS]\n       fairlead EVENT [OPTIONS] < payload.json\n")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing more."""
+        """Write nothing: `format_usage` has written the summary."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands; events, if the word begins with a capital."""
+        """Complete event names if the word begins with a capital, and commands otherwise."""
         if not incomplete[:1].isupper():
             return super().shell_complete(ctx, incomplete)
         from click.shell_completion import CompletionItem
@@ -65,12 +65,12 @@ def run(args: Sequence[str]) -> int:
 
 
 def _help_columns() -> int:
-    """Return the width of a help text, by Click's own rule but for the terminal of the invocation."""
+    """Return the width of a help text: Click's own rule, for the terminal of the invocation."""
     return max(min(current().columns(), HELP_WIDTH) - 2, _MIN_HELP_WIDTH)
 
 
 @cache
 def make_root() -> Root:
-    """Return the group of all commands; the same each time, because the daemon runs many commands."""
+    """Return the group of all commands. It is cached, because the daemon runs many commands."""
     version = click.Option(["-V", "--version"], is_flag=True, expose_value=False, help="Print the version.")
     return Root(ROOT, SECTIONS, params=[version])

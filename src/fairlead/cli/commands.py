@@ -1,4 +1,4 @@
-"""Every command, by the sections of `fairlead --help`, with the module that has it. Plain data, which imports none.
+"""All commands by section of `fairlead --help`, and the module of each. Plain data: imports none of these modules.
 
 To add a command, write a module with a Click command in it, and add its `Entry` here.
 """
@@ -15,20 +15,20 @@ class Entry(NamedTuple):
     summary: str
     """The first sentence of the command's help."""
     target: str = ""
-    """Where the Click command is, below `fairlead.cli`: `mail.inbox:inbox`. A group has none."""
+    """The Click command as `module:function` below `fairlead.cli`: `mail.inbox:inbox`. Empty for a group."""
     subcommands: tuple[Entry, ...] = ()
     default: str = ""
     """The subcommand that runs if none is named."""
     about: str = ""
-    """What the help of a group says below its usage."""
+    """The text below the usage in the help of a group."""
     examples: tuple[str, ...] = ()
-    """Of a group."""
+    """The examples in the help of a group."""
     note: str = ""
-    """What the help of a group says at its end."""
+    """The text at the end of the help of a group."""
     is_hidden: bool = False
     is_served: bool = False
-    """Whether the daemon can run it for a launcher: it takes milliseconds, and uses `invocation.current()` for all that
-    belongs to a process."""
+    """Whether the daemon can run the command for a launcher. Such a command takes milliseconds, and reads its folder,
+    environment, stdin and terminal from `invocation.current()`."""
 
 
 class Section(NamedTuple):
@@ -87,7 +87,7 @@ _TEAM = (
     ),
     Entry("join", "Join a team of hosts, or found one.", "team.join:join"),
     Entry("confirm", "Confirm that a host is a member of the team.", "team.hosts:confirm"),
-    Entry("remove", "Remove a host from the team, for good.", "team.hosts:remove"),
+    Entry("remove", "Remove a host from the team permanently.", "team.hosts:remove"),
     Entry("leave", "Leave the team.", "team.hosts:leave"),
     Entry("schema", "Print the SQL of the relay's tables, for an administrator.", "team.schema:schema"),
 )

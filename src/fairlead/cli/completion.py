@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def completion_script(root: click.Command, shell: str, variable: str) -> str:
-    """Return the script of a shell."""
+    """Return the completion script for a shell."""
     from click.shell_completion import get_completion_class
 
     complete = get_completion_class(shell)

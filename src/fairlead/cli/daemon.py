@@ -36,14 +36,14 @@ _LOG_TAIL = 4096
 # -- options and text ----------------------------------------------------------------------------------
 
 
-def to_words(idle: float | None, port: int | None) -> list[str]:
-    """Return the words that the daemon's own process is started with."""
+def to_arguments(idle: float | None, port: int | None) -> list[str]:
+    """Return the command-line arguments of the daemon's process."""
     words = [] if idle is None else ["--idle", str(idle)]
     return words if port is None else [*words, "--port", str(port)]
 
 
 def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[str]:
-    """Yield the status of a daemon. `python_launcher` says why events are slower than they could be."""
+    """Yield the lines of `daemon status`. `python_launcher` is a remark about a slow launcher, or ""."""
     other = "" if status["version"] == __version__ else f" (this is {__version__}: it stops at the next event)"
     yield f"running    pid {status['pid']}, version {status['version']}{other}, for {_span(status['uptime'])}"
     yield from (f"listens    {address}" for address in status["listens"])
@@ -61,9 +61,9 @@ def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[
 def _attention_lines(fields: dict[str, Any] | None) -> list[str]:
     if not fields:  # an older daemon
         return []
-    barred = "" if fields["can_tell"] else "; you cannot be notified: no desktop here, and no channels"
+    remark = "" if fields["can_tell"] else "; you cannot be notified: no desktop here, and no channels"
     wait = "session waits" if fields["waiting"] == 1 else "sessions wait"
-    return [f"attention  {fields['waiting']} {wait} for you; you were notified of {fields['told']}{barred}"]
+    return [f"attention  {fields['waiting']} {wait} for you; you were notified of {fields['told']}{remark}"]
 
 
 def _integrity_lines(projects: list[dict[str, Any]] | None) -> Iterator[str]:
@@ -113,7 +113,7 @@ def run(*, idle: float | None, port: int | None) -> int:
     """
     from fairlead.daemon.command import main
 
-    return main(to_words(idle, port))
+    return main(to_arguments(idle, port))
 
 
 @click.command(
@@ -131,7 +131,7 @@ def start(*, idle: float | None, port: int | None) -> int:
         return 0
     started_at = monotonic()
     try:
-        pid = start_daemon(*to_words(idle, port))
+        pid = start_daemon(*to_arguments(idle, port))
     except OSError as error:
         raise FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}") from None
     status = _wait(lambda: _ask_status() or _has_ended(pid))
@@ -201,9 +201,9 @@ def _running_sessions() -> int:
 
 
 def _python_launcher() -> str:
-    """Return what is wrong with a launcher in Python; "" if it is a compiled one, or there is none."""
+    """Return a remark about a launcher in Python; "" if the launcher is compiled or missing."""
     if _is_compiled(os.path.join(os.path.dirname(sys.executable), "fairlead-hook")):
-        return ""  # nearly always; to look closer takes 50 ms of imports
+        return ""  # the usual case: the imports below take 50 ms
     from fairlead import clients
 
     try:
@@ -234,10 +234,10 @@ def _has_ended(pid: int) -> str | None:
     return "ended" if done else None
 
 
-def _wait(look: Callable[[], Any]) -> Any:
-    """Return what `look` returns as soon as that is not `None`; `None` if the time is up."""
+def _wait(poll: Callable[[], Any]) -> Any:
+    """Call `poll` until it returns a value that is not `None`, and return that value; `None` after the timeout."""
     deadline = monotonic() + _TIMEOUT
-    while (result := look()) is None and monotonic() < deadline:
+    while (result := poll()) is None and monotonic() < deadline:
         sleep(_POLL_INTERVAL)
     return result
 

@@ -67,7 +67,7 @@ def _count(things: Sequence[object], noun: str) -> str:
 
 
 def to_document(facts: Facts, groups: Groups) -> dict[str, Any]:
-    """Return what `--json` prints. Keys stay; new ones may be added."""
+    """Return the document that `--json` prints. Its keys are stable; new ones may be added."""
     findings = _all_findings(groups)
     levels = [finding.level for finding in findings]
     return {

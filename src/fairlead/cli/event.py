@@ -1,6 +1,6 @@
 """`fairlead <Event>`: reads a payload, evaluates it under the policy and the named hooks, and answers the client.
 
-Without Click: the client waits for this process at every event that no daemon answers.
+Does not import Click: the client waits for this process at every event that no daemon answers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from time import monotonic, perf_counter
 
 from fairlead.cli.event_process import Options, find_policy_of, parse_options, record
 from fairlead.clients import client_named
-from fairlead.decide import GUARDED_EVENTS, WAKE_EVENTS, Settled, decide, decide_with_hooks, verdict_of
+from fairlead.decide import GUARDED_EVENTS, WAKE_EVENTS, Settled, decide, decide_with_hooks
 from fairlead.errors import FairleadError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
@@ -74,7 +74,7 @@ def run(name: str, args: Sequence[str]) -> int:
             sys.stdout.buffer.write(answer.stdout)
         record(options, kind, payload, None, "failed", answer.exit_code, str(error), perf_counter() - started_at)
         return answer.exit_code
-    if _only_waits(event, options):  # a gate is decided again in any case
+    if _only_waits(event, options):  # never for a gate, which is always decided
         return _wait(event, payload, options)
     with reserved_stdout() as stdout:
         settled, hook = _decide(event, payload, options)
@@ -89,13 +89,13 @@ def run(name: str, args: Sequence[str]) -> int:
         code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if event.event_name == "SessionStart":
         client.export_session(os.environ.get(client.variables.env_file, ""), event.session_id)
-    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
-    record(options, kind, payload, event, verdict, code, reason, perf_counter() - started_at, hook)
+    seconds = perf_counter() - started_at
+    record(options, kind, payload, event, settled.verdict, code, settled.reason, seconds, hook)
     return _wait(event, payload, options, answer.stdout) if waits else code
 
 
 def _only_waits(event: Event, options: Options) -> bool:
-    """Return whether the event itself was decided before, and this process waits for mail."""
+    """Return whether the event is already decided, so that this process only waits for mail."""
     return event.event_name in WAKE_EVENTS if options.wake else options.waited and event.event_name == "Stop"
 
 
@@ -116,7 +116,7 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -
 
 
 def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, str]:
-    """Evaluate the event; return the result, and the hook of a policy that has decided.
+    """Evaluate the event. Return the result, and the name of the policy's hook that decided it, or "".
 
     Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate.
     """
@@ -132,7 +132,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
             policy = find_policy_of(event, options)
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
-            decision = _warned(event, policy, decide(event, policy, _guards(event, policy.layers)))
+            decision = _with_daemon_warning(event, policy, decide(event, policy, _guards(event, policy.layers)))
         decision, hook = _decide_by_own_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
         return execute(event, stdin, decision, cancellation=token, deadline=deadline), hook
@@ -141,7 +141,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
 def _decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
 ) -> tuple[Decision, str]:
-    """Ask the hooks that the policy lists; return the decision with their answer, and the hook that has decided."""
+    """Call the hooks that the policy lists. Return the decision with their answer, and the hook that decided."""
     if not any(layer.policy.hooks for layer in policy.layers):
         return decision, ""
     from fairlead.cli.hooks.decide import decide_by_own_hooks
@@ -160,7 +160,7 @@ def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
 def _decide_with_hooks(
     event: Event, policy: PolicyContext, options: Options, token: CancellationToken, deadline: float | None
 ) -> Decision | Settled:
-    """Fire the event at the hooks that are named, and at the guards; hooks that cannot be loaded deny on a gate."""
+    """Call the guards and the hooks of the command line. Hooks that cannot be loaded deny on a gate."""
     from fairlead.cli.support import load_hooks
     from fairlead.hooks import HookContext, HookManager
 
@@ -168,7 +168,8 @@ def _decide_with_hooks(
     problems = load_hooks.load_manager(manager, event, options.hooks, options.rules)
     broken = [str(problem) for problem in problems if load_hooks.denies(problem)]
     if broken and event.can_block:
-        return Settled(output=HookOutput.deny("; ".join(broken)))
+        reason = "; ".join(broken)
+        return Settled(output=HookOutput.deny(reason), verdict="blocked", reason=reason)
     for problem in problems:
         print(f"fairlead: {problem}", file=sys.stderr)
     env = load_hooks.rules_env(options.rules)
@@ -179,11 +180,11 @@ def _decide_with_hooks(
         from fairlead.policy import register_guards
 
         register_guards(manager, policy.layers)
-    return _warned(event, policy, decide_with_hooks(event, policy, manager, context))
+    return _with_daemon_warning(event, policy, decide_with_hooks(event, policy, manager, context))
 
 
-def _warned(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return the decision with a message about what only a daemon does."""
+def _with_daemon_warning(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
+    """Return the decision, with a warning if the policy has checks that need a daemon."""
     name = event.event_name
     has_leases = name == "PreToolUse" and any(layer.policy.leases == "block" for layer in policy.layers)
     if not has_leases and not (policy.layers and name.startswith("PostToolUse")):

@@ -1,4 +1,4 @@
-"""What all processes share that decide an event: their options, the policy, the record for the next daemon."""
+"""Shared by the processes that decide an event: options, the lookup of the policy, the record for the next daemon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
 
 
 class Launched(Struct, frozen=True):
-    """What the launcher says of itself. It found no daemon, so the decision is recorded here."""
+    """The event id and the process of the client, from a launcher that found no daemon."""
 
     id: str
     pid: int = 0
@@ -44,7 +44,7 @@ class Options(Struct, frozen=True):
     client: str = DEFAULT_CLIENT
     launched: Launched | None = None
     waited: bool = False
-    """A daemon decided the event, held it to wait for mail, and is gone."""
+    """A daemon decided the event, and ended while the launcher waited for mail."""
     wake: bool = False
     """The client does not wait for this process: new mail wakes its session."""
 
@@ -116,12 +116,12 @@ def record(  # noqa: PLR0913, PLR0917 - all that is known of the event
     seconds: float,
     hook: str = "",
 ) -> None:
-    """Leave a record of the event for the next daemon, and start one. The answer is already printed."""
+    """Write the event to the spool for the next daemon, and start a daemon. The answer is already printed."""
     if options.launched is None:
         return
     from fairlead.daemon import start_on_demand
-    from fairlead.decide import apply_journal_settings, event_record
-    from fairlead.journal import Caller, spool_folder, spool_record
+    from fairlead.decide import apply_journal_settings
+    from fairlead.journal import Caller, event_record, spool_folder, spool_record
     from fairlead.policy import PolicyError
 
     environ, variables = os.environ, client_named(options.client).variables
@@ -149,8 +149,8 @@ def record(  # noqa: PLR0913, PLR0917 - all that is known of the event
         caller=caller,
     )
     try:
-        if not LIGHT:  # `light_event` has done it before it answered
-            with suppress(PolicyError):  # then what looks like a secret is left out, as by default
+        if not LIGHT:  # `light_event` has applied them before its answer
+            with suppress(PolicyError):  # then the default applies: what looks like a secret is left out
                 apply_journal_settings()
         spool_record(spool_folder(), entry)
     except (FairleadError, OSError) as error:

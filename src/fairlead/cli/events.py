@@ -65,7 +65,7 @@ class Options(msgspec.Struct, frozen=True):
 
     @property
     def has_no_filter(self) -> bool:
-        """Whether starts and stops of the daemon are shown, which belong to no session."""
+        """Whether there is no filter, so that starts and stops of the daemon are shown, too."""
         return not (self.session or self.event or self.verdict)
 
     @property
@@ -74,7 +74,7 @@ class Options(msgspec.Struct, frozen=True):
         return self.last if self.last is not None else sys.maxsize if self.since else _DEFAULT_COUNT
 
     def matches(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
-        """Return whether an event is shown. Its commands may have ended in another verdict than its own."""
+        """Return whether an event is shown. Its commands may have ended with another verdict than the event's own."""
         return (
             event.session.startswith(self.session)
             and self.event in ("", event.event)
@@ -87,7 +87,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
-    """Return the rows in the order of time, each event with the end of its commands; and the journal's end."""
+    """Return the rows in order of time, and the journal's end. The record of its commands follows each event."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[DaemonRecord] = []
@@ -114,7 +114,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
 
 
 def follow_rows(reader: JournalReader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
-    """Yield new records. The end of an event's commands comes with the event, if that is recent."""
+    """Yield new records. The record of an event's commands comes with the event, if the event is recent."""
     recent = {event.id: event for _, event in shown if event is not None}
     for _, record in reader.follow(_make_waiter(), end):
         if isinstance(record, EventRecord):
@@ -132,7 +132,7 @@ def follow_rows(reader: JournalReader, options: Options, end: Position, shown: I
 
 
 def _make_waiter() -> Callable[[], bool]:
-    """Return a function that waits a little, and returns whether stdout is still read, also if nothing is written."""
+    """Return a function that waits briefly, and returns whether stdout still has a reader. It writes nothing."""
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
         return _sleep
     poll = select.poll()
@@ -146,7 +146,7 @@ def _sleep() -> bool:
 
 
 def parse_event_name(name: str) -> str:
-    """Return an event's name as the journal has it. An unknown one may be of a newer client."""
+    """Return an event's name as the journal writes it. Accept unknown names: a newer client may have the event."""
     if known := HookEvent.find(name):
         return known.value
     if near := HookEvent.nearest(name):
@@ -199,8 +199,8 @@ def parse_event_name(name: str) -> str:
 def events(**given: Any) -> int:
     """Show past events and their answers.
 
-    The newest comes last: time, event, session, tool or agent, verdict, duration, and the reason. Needs no daemon;
-    those that still wait for one are counted on stderr.
+    The newest comes last: time, event, session, tool or agent, verdict, duration, and the reason. Needs no daemon.
+    Events that still wait for a daemon are counted on stderr.
     """
     try:
         _show(JournalReader(journal_folder()), _to_options(given, time()))

@@ -1,7 +1,7 @@
 """`fairlead PreToolUse` as the launcher starts it without a daemon: decides the plain case with light structs.
 
-Everything else is left to `fairlead.cli.event` in a process with msgspec: a payload or a policy that has to be
-validated, commands, notifications, hooks of the user's own, and every error. Until then nothing was run or printed.
+All other cases are left to `fairlead.cli.event` in a process with msgspec: a payload or a policy that has to be
+validated, commands, notifications, hooks of the user's own, and every error. Nothing is run or printed before that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from time import perf_counter
 
 from fairlead.cli.event_process import find_policy_of, parse_options, record
 from fairlead.clients import client_named
-from fairlead.decide import apply_journal_settings, decide, settle, verdict_of
+from fairlead.decide import apply_journal_settings, decide, settle
 from fairlead.execute import read_stdin, write_answer
 from fairlead.policy import Guards
 from fairlead.structs import NeedsMsgspec
@@ -31,7 +31,7 @@ _PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
 
 
 def run(args: Sequence[str]) -> int:
-    """Decide a tool call and return the exit code, or become a process that does."""
+    """Decide a tool call and return the exit code, or replace this process by one with msgspec."""
     options = parse_options(args)
     client = client_named(options.client)
     started_at = perf_counter()
@@ -47,8 +47,7 @@ def run(args: Sequence[str]) -> int:
         if line:
             print(line, file=sys.stderr)
     code = write_answer(1, answer.stdout, answer.exit_code, event)
-    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
-    record(options, EVENT, payload, event, verdict, code, reason, perf_counter() - started_at)
+    record(options, EVENT, payload, event, settled.verdict, code, settled.reason, perf_counter() - started_at)
     return code
 
 
@@ -68,21 +67,21 @@ def _hand_over(payload: bytes) -> NoReturn:
     """Replace this process by one with msgspec, which reads the same payload."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    rest = payload[_written(writer, payload) :]
-    if rest and os.fork() == 0:  # no file: a disk may be full, and a limit on the size of files may be 0
+    rest = payload[_write(writer, payload) :]
+    if rest and os.fork() == 0:  # not a file: the disk may be full, and the limit on the size of files may be 0
         try:
             os.set_blocking(writer, True)
             os.close(reader)
             while rest:
-                rest = rest[_written(writer, rest) :]
+                rest = rest[_write(writer, rest) :]
         finally:
             os._exit(0)
     os.dup2(reader, 0)
     os.execv(sys.executable, [sys.executable, "-E", "-P", "-c", _PROGRAM, *sys.argv[1:]])  # noqa: S606 - no shell is needed
 
 
-def _written(pipe: int, data: bytes) -> int:
-    """Write to a pipe, and return how many bytes fit."""
+def _write(pipe: int, data: bytes) -> int:
+    """Write to a pipe, and return how many bytes were written."""
     try:
         return os.write(pipe, data)
     except BlockingIOError:

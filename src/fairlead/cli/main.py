@@ -1,6 +1,6 @@
 """The entry point: decides events without Click, runs all other commands, and turns errors into one line.
 
-The client starts this for every event that no daemon answers, so an event imports as little as it can.
+The client starts this for every event that no daemon answers, so events import as little as possible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return failure_exit_code(*args) if _is_event(args) else INTERRUPTED
     except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that Python does not complain once more when it exits
-    except Exception as error:  # noqa: BLE001 - the boundary: a broken installation must not open the gate
+    except Exception as error:  # noqa: BLE001 - a broken installation must not let an event pass
         print(f"fairlead: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         _print_traceback()
         return _block_unchecked(args)
@@ -54,7 +54,7 @@ def _block_unchecked(args: list[str]) -> int:
         from fairlead.cli.unchecked import block_unchecked
 
         code, text = block_unchecked(args)
-    except Exception:  # noqa: BLE001 - the boundary's own boundary: the error was told
+    except Exception:  # noqa: BLE001 - the first error is already printed
         return code
     if text:
         print(text, file=sys.stderr)
@@ -62,7 +62,7 @@ def _block_unchecked(args: list[str]) -> int:
 
 
 def launched() -> NoReturn:
-    """Run what the launcher passes on without a daemon. A plain tool call is decided without msgspec."""
+    """Run the command line that a launcher passes on without a daemon. Decide a plain tool call without msgspec."""
     args = sys.argv[1:]
     is_plain = len(args) == 3 and args[:2] == ["PreToolUse", _LAUNCHED]  # noqa: PLR2004 - the launcher's words
     if not is_plain or sys.implementation.name != "cpython":
@@ -73,7 +73,7 @@ def launched() -> NoReturn:
     sys.meta_path.insert(0, modules)
     code = main(args)
     modules.save()
-    os._exit(code)  # all is written, and the client waits while modules are torn down
+    os._exit(code)  # everything is written, and the client would wait while modules are torn down
 
 
 def _run(args: list[str]) -> int:
@@ -82,19 +82,19 @@ def _run(args: list[str]) -> int:
     from fairlead.cli.support.invocation import Invocation, running_for
 
     launch_id = ""
-    if _LAUNCHED in args:  # the launcher adds it to whatever it passes on: before a command, behind other words
+    if _LAUNCHED in args:  # the launcher adds it to each command line: before a command, behind other words
         at = args.index(_LAUNCHED)
         launch_id = args[at + 1].partition(",")[0] if at == 0 and len(args) > 1 else ""
         args = args[:at] + args[at + 2 :]
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
-        reconfigure(errors="backslashreplace")  # a terminal with few characters is no error
+        reconfigure(errors="backslashreplace")  # a character that the terminal cannot show is no error
     with running_for(Invocation(launch_id)):
         return run_command(args)
 
 
 def run_command(args: list[str]) -> int:
-    """Run a command that is no event, for the current invocation, and return its exit code."""
+    """Run a command, not an event, for the current invocation, and return its exit code."""
     from fairlead.cli.support.invocation import current
 
     if args and args[0] in {"-V", "--version"}:
@@ -116,7 +116,7 @@ def report_failure(error: FairleadError, args: Sequence[str]) -> int:
 
 
 def _is_event(args: Sequence[str]) -> bool:
-    """Return whether the first word is an event: it begins with a capital. It need not be one that we know."""
+    """Return whether the first word is the name of an event, known or not: it begins with a capital."""
     return bool(args) and args[0][:1].isupper()
 
 

@@ -1,4 +1,4 @@
-"""Runs a command in the daemon, for a launcher: the same functions as in a process of its own, with other streams."""
+"""Runs a command in the daemon for a launcher: the same functions as in a separate process, with other streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
 _LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")
 _PLAIN_LOCALES = ("", "C", "POSIX")
 _MAX_WORK = 5_000
-"""Records that a command may read here: a longer one would slow down the events of all sessions."""
+"""How many records a command may read here: more would slow down the events of all sessions."""
 _POLL = "/v1/mail/poll"
 _OK = range(200, 300)
 
@@ -52,19 +52,19 @@ class ServedInvocation(Invocation):
         self._out, self._err = _stream(), _stream()
         self._mail_id = ""
         if _COMPLETE_VARIABLE in self.environ or not _is_utf8(self.environ):
-            raise CommandDeclined("the words are to be completed, or its output is not UTF-8")
+            raise CommandDeclined("it completes a command line, or its output is not UTF-8")
 
     def begin(self, entry: Entry) -> None:
-        """Decline a command that is not made for this."""
+        """Decline a command that cannot run in the daemon."""
         if not entry.is_served:
             raise CommandDeclined(f"{entry.name} needs a process of its own")
 
     def needs_process(self, why: str) -> None:
-        """Decline it."""
+        """Decline the command."""
         raise CommandDeclined(why)
 
     def check_work(self, amount: int) -> None:
-        """Decline a command that does too much to be run beside events."""
+        """Decline a command that would slow down events."""
         if amount > _MAX_WORK:
             raise CommandDeclined("it reads too much")
 
@@ -75,17 +75,17 @@ class ServedInvocation(Invocation):
 
     @property
     def stdout(self) -> TextIO:
-        """What the launcher will print."""
+        """The stream for text that the launcher will print to its stdout."""
         return self._out
 
     @property
     def stderr(self) -> TextIO:
-        """What the launcher will print to its stderr."""
+        """The stream for text that the launcher will print to its stderr."""
         return self._err
 
     @property
     def started_at(self) -> float:
-        """When the launcher asked first."""
+        """When the launcher sent its first request."""
         return self._call.started_at
 
     def cwd(self) -> str:
@@ -93,11 +93,11 @@ class ServedInvocation(Invocation):
         return self._request.hook.cwd
 
     def stdout_is_terminal(self) -> bool:
-        """Return whether the launcher's stdout is one."""
+        """Return whether the launcher's stdout is a terminal."""
         return self._request.terminals.stdout
 
     def stdin_is_terminal(self) -> bool:
-        """Return whether the launcher's stdin is one."""
+        """Return whether the launcher's stdin is a terminal."""
         return self._request.terminals.stdin
 
     def columns(self, default: int = 80) -> int:
@@ -110,22 +110,22 @@ class ServedInvocation(Invocation):
         return columns if columns > 0 else self._request.terminals.columns or default
 
     def read_stdin(self, limit: int) -> bytes:
-        """Return what the launcher read."""
+        """Return the stdin that the launcher sent."""
         if self._request.terminals.stdin:
-            raise CommandDeclined("somebody types")
+            raise CommandDeclined("stdin is a terminal")
         if self._request.stdin is None:
             raise StdinWanted
         return self._request.stdin[:limit]
 
     def request(self, method: str, path: str, body: object = None, *, timeout: float = 5.0) -> Any:
-        """Ask this daemon, without its socket."""
+        """Send a request to this daemon directly, not over its socket."""
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        asked = DaemonRequest(method, path, content)
+        request = DaemonRequest(method, path, content)
         response = self._call.answers.pop(path, None)
         if response is None:
             if path == _POLL and isinstance(body, dict) and body.get("wait", 0.0) > 0:
-                raise WaitWanted(asked, body["wait"], body["id"])
-            response = self._call.ask(asked, timeout)
+                raise WaitWanted(request, body["wait"], body["id"])
+            response = self._call.ask(request, timeout)
         if response.status not in _OK:
             raise RequestRefused(response.status, response.body)
         is_json = response.headers.get("content-type") == "application/json"
@@ -135,18 +135,18 @@ class ServedInvocation(Invocation):
         return document
 
     def begin_printing(self, mail_id: str) -> None:
-        """Leave it to the launcher."""
+        """Do nothing: the launcher prints."""
 
     def give_receipt(self, mail_id: str) -> None:
-        """Leave it to the launcher."""
+        """Do nothing: the launcher gives the receipt."""
 
     def result(self, exit_code: int) -> CommandResult:
-        """Return what was printed."""
+        """Return the exit code and what was printed."""
         return CommandResult(exit_code, _content(self._out), _content(self._err), self._mail_id)
 
 
 def _stream() -> TextIOWrapper:
-    """Return a stream as Python opens stdout, but for the last resort that `main` sets."""
+    """Return a stream like Python's stdout, with the error handler that `main` sets."""
     return TextIOWrapper(BytesIO(), encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True)
 
 

@@ -1,4 +1,4 @@
-"""`fairlead StatusLine`: the line of a session, made from its payload alone where no daemon answers. Without Click.
+"""`fairlead StatusLine`: prints the status line of a session from its payload, if no daemon answers. Without Click.
 
 The client shows this line all day, so an error is never printed there, and the exit code is 0.
 """

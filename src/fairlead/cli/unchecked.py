@@ -1,6 +1,6 @@
-"""What an event comes to that could not be decided, because this installation is broken: one with a check is blocked.
+"""Blocks an event that could not be decided because this installation is broken, if the policy has a check for it.
 
-No module of Fairlead can be relied on here, and no other package. So the policy is not read, only searched for the
+Any other module, of Fairlead or of another package, may be broken. So the policy is not parsed, only searched for the
 section that would have the check.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_BLOCKS = 5
-"""How often in a row an agent is kept going by a check that nobody can make; the default of `stop.maxBlocks`."""
+"""How often in a row an agent is kept going by a check that cannot be made; the default of `stop.maxBlocks`."""
 SECTIONS = {
     "Stop": "stop",
     "UserPromptSubmit": "slashCommands",
@@ -33,7 +33,7 @@ _SEPARATORS = str.maketrans({"{": " ", ",": " ", '"': None, "'": None})
 
 
 def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
-    """Return the exit code of an event that could not be decided, and what to say; 1 and nothing if it has no check."""
+    """Return the exit code and the message of an event that could not be decided; 1 and "" if it has no check."""
     event = args[0] if args else ""
     section = SECTIONS.get(event)
     file = next(_files_with(section), "") if section else ""
@@ -46,7 +46,7 @@ def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
 
 
 def _files_with(section: str) -> Iterator[str]:
-    """Yield the policy files that seem to have a section: above this folder and the client's project, and user-wide."""
+    """Yield the policy files that seem to have a section: in this folder, the project, their parents, and user-wide."""
     starts = []
     with suppress(ImportError):
         from fairlead.clients import DEFAULT_CLIENT, client_or_default
@@ -80,7 +80,7 @@ def _has_key(line: str, key: str) -> bool:
 
 
 def _count_block(args: Sequence[str]) -> int:
-    """Return how often agents of this client were blocked like that, with this time; 0 if nobody can count."""
+    """Count this block, and return how many there were for this client; 0 if they cannot be counted."""
     try:
         from fairlead.paths import make_private, state_folder
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _COLUMNS_WITHOUT_TERMINAL = 120
 
 _GC_THRESHOLDS = (20_000, 20, 50)
-"""One key press makes 10 000 rows anew, and nearly all of them stay, so that collecting often gains nothing."""
+"""One key press builds 10 000 new rows, and nearly all of them stay alive, so frequent collections free nothing."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -64,17 +64,17 @@ class Options(msgspec.Struct, frozen=True):
         "COLORFGBG says so, else dark)."
     ),
 )
-@click.option("--start", is_flag=True, hidden=True)  # what it asked for is always done now
+@click.option("--start", is_flag=True, hidden=True)  # for scripts: a daemon is always started now
 @click.option(
     "--once", is_flag=True, help="Print the rows as plain text and exit. The same happens without a terminal."
 )
 def watch(*, project: str | None, theme: str | None, **given: Any) -> int:
     """Show every session and subagent, live.
 
-    What needs you comes first, with why and for how long; then, by project, what each session is doing, how that is
-    known, its model, context, cost and age. In a team, the sessions of each other host follow, with how long ago it was
-    heard of. Press ? for all keys; Enter goes to the session's tmux pane, / filters, q quits. A daemon is started if
-    none runs.
+    Sessions that need you come first, with the reason and for how long. Then, by project, what each session is doing,
+    how that is known, its model, context, cost and age. In a team, the sessions of each other host follow, with the age
+    of its last update. Press ? for all keys; Enter goes to the session's tmux pane, / filters, q quits. A daemon is
+    started if none runs.
     """
     if project is not None and not os.path.isdir(project):
         raise UsageError(f"--project: no such folder: {project}")
@@ -90,7 +90,7 @@ def watch(*, project: str | None, theme: str | None, **given: Any) -> int:
 
 
 def _no_live_view() -> str:
-    """Return why there can be no live view here; "" if there can."""
+    """Return why a live view is impossible here; "" if it is possible."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return "there is no terminal"
     return "this terminal cannot move its cursor (TERM=dumb)" if os.environ.get("TERM") == "dumb" else ""
@@ -135,7 +135,7 @@ def to_view(options: Options) -> View:
 
 
 def _default_theme() -> str:
-    """Return the theme that suits the terminal. Some say which colours they have: `15;0` is light on dark."""
+    """Return the theme that suits the terminal. Some terminals set COLORFGBG: `15;0` is light on dark."""
     if os.environ.get("NO_COLOR"):
         return "plain"
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]

@@ -1,6 +1,6 @@
-"""The clients: coding agents whose hooks Fairlead answers. `protocol` says what one is.
+"""The clients: coding agents whose hooks Fairlead answers. `protocol` has their base class.
 
-A client is loaded when it is first used, and each of its parts too: an event must not pay for installing hooks.
+Clients and their modules are imported on first use: an event must not pay for the installer.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ __all__ = [
 CLIENTS: dict[str, str] = {
     "claude": "fairlead.clients.claude:CLIENT",
 }
-"""Name of each client, as `--client` takes it, to where its object is: `module:attribute`."""
+"""The value of `--client` → `module:attribute` of the client object."""
 
 ENTRY_POINTS = "fairlead.clients"
-"""The group of entry points by which other packages add clients. Searched for names that are not in `CLIENTS`."""
+"""The group of entry points by which other packages add clients. It is searched for names that `CLIENTS` lacks."""
 
 _MAX_MISSING = 64
 _loaded: dict[str, Client] = {}
@@ -137,17 +137,17 @@ _missing: dict[str, Client] = {}
 
 
 class UnknownClientError(FairleadError):
-    """A name that is no client."""
+    """A name that no client has."""
 
 
 def client_named(name: str) -> Client:
-    """Return a client; raise `UnknownClientError` if there is none of that name."""
+    """Return the client with a name. Raise `UnknownClientError` if there is none."""
     client = _loaded.get(name)
     return client if client is not None else _load(name)
 
 
 def client_or_default(name: str) -> Client:
-    """Return a client; of one that is not installed here any more, one that knows no tools and no files."""
+    """Return the client with a name. If it is no longer installed, return one without tools and files."""
     client = _loaded.get(name)
     if client is None:
         client = _missing.get(name)
@@ -164,22 +164,22 @@ def client_or_default(name: str) -> Client:
 
 
 def known_clients() -> Iterator[Client]:
-    """Yield every client of `CLIENTS`, and those of other packages that are in use."""
+    """Yield all clients of `CLIENTS`, and the clients of other packages that were used before."""
     yield from [client_named(name) for name in dict.fromkeys((*CLIENTS, *_loaded))]
 
 
 def loaded_client(name: str) -> Client | None:
-    """Return a client that was used before; `None` if it would have to be searched for on the disk."""
+    """Return a client that was used before; `None` if it would have to be imported first."""
     return _loaded.get(name)
 
 
 def session_in(environ: Mapping[str, str]) -> str:
-    """Return the id of the session that an environment is of; "" if a client has set none."""
+    """Return the session id that a client has set in an environment; "" if there is none."""
     return next((environ[name] for name in client_in(environ).variables.session_id if environ.get(name)), "")
 
 
 def client_in(environ: Mapping[str, str]) -> Client:
-    """Return the client that has set a session's id in an environment; the default if none has."""
+    """Return the client that has set a session id in an environment; the default client if none has."""
     for client in known_clients():
         if any(environ.get(name) for name in client.variables.session_id):
             return client

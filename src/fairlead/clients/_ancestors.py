@@ -1,4 +1,4 @@
-"""Whether a process runs below a session of a client: by its environment, and by the processes above it."""
+"""Finds out whether a process runs below a session of a client, by its environment and its ancestor processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def client_above(environ: Mapping[str, str], pid: int = 0) -> Client | None:
-    """Return the client below whose session a process runs; `None` if there is none. Blocking: reads the process table.
+    """Return the client whose session is an ancestor of a process; `None` if there is none.
 
-    `pid` is that of the process, 0 for this one.
+    `pid` is the process, 0 for this one. This blocks, because it reads the process table.
     """
     from fairlead.clients import known_clients
 

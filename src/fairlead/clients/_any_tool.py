@@ -1,10 +1,10 @@
-"""The normal form of a call whose tool no table knows: the tool of an MCP server, or of a newer client.
+"""The normal form of a call of an unknown tool: one of an MCP server, or of a newer client.
 
-Every string of the input is looked at, nested ones too. The tool's name says what it does (`read_file`, `move`), the
-key says what a value is (`path`, `command`, `code`), see `_tool_words`. A text that only mentions a file is no path:
-prose keys are never looked at, and under a key that is not known only a value that is a path as a whole counts. What an
-extra key says can make the call stricter, never laxer: the agent writes the input, and servers ignore what they do not
-know.
+All strings of the input are examined, also nested ones. The name of the tool tells what it does (`read_file`, `move`),
+and the key of a value what the value is (`path`, `command`, `code`); see `_tool_words`. A text that only mentions a
+file is no path: the values of prose keys are never examined, and the value of an unknown key counts only if all of it
+is a path. An extra key can make the call stricter, never laxer, because the agent writes the input, and servers ignore
+unknown keys.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.clients._git_tools import git_command
 from fairlead.clients._tool_calls import InlineCode, PathAccess, ToolCall, local_path, paths_in, shell_call
-from fairlead.clients._tool_words import KeyWords, key_words, language_named, stricter, tool_words, verb_named
+from fairlead.clients._tool_words import KeyMeaning, key_meaning, language_named, stricter, tool_meaning, verb_named
 from fairlead.structs import decode_json, replace
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 12
 MAX_STRINGS = 2_000
-"""The most strings of an input that are looked at."""
+"""How many strings of an input are examined."""
 MAX_PATH = 4096
 _MAX_JSON = 256 * 1024
 _VERB_KEYS = ("operation", "action", "op", "method", "mode", "verb")
@@ -35,15 +35,15 @@ _LANGUAGE_KEYS = ("language", "lang", "runtime", "kernel", "interpreter")
 _ENVIRONMENT_KEYS = frozenset({"env", "environment"})
 _TYPED_KEYS = frozenset({"text", "input", "keys", "data", "line", "lines", "content", "stdin", "body", "source"})
 _PATH = re.compile(r"[^\s\"'`<>|;(){}=,]*(?:/|(?<![^/])\.\w|\w\.[A-Za-z]\w{0,9}\Z)[^\s\"'`<>|;(){}=,]*|~\S*")
-"""What can only be a path: a slash, a leading dot or an ending, and no blank."""
+"""Text that can only be a path: it has a slash, a leading dot or a file extension, and no blank."""
 _OTHER_URL = re.compile(
     r"(?!https?:|wss?:|ftps?:|ssh:|git:|s3:|data:|mailto:)[a-z][\w+.-]*://[^/]*(/.+)", re.IGNORECASE
 )
-"""The URL of a scheme that may stand for a local file."""
+"""A URL whose scheme may mean a local file."""
 _MOUNT = re.compile(r"([/.~][^:\s]*):/")
-"""A folder that a container gets, `./data:/data`."""
+"""A folder that is mounted into a container: `./data:/data`."""
 _CODE = re.compile(r"[\s(;=]")
-"""What is code rather than a name."""
+"""Characters of code that a name does not have."""
 _SQL_FILES = re.compile(
     r"\b(?:copy|load|outfile|dumpfile|infile|attach|read_\w+|pg_\w*read\w*|lo_import|lo_export|readfile|writefile)\b",
     re.IGNORECASE,
@@ -53,8 +53,8 @@ _GLOB_CHARACTERS = frozenset("*?[")
 _MAX_PARTS = 64
 _MAX_BASES = 4
 _GLOB = re.compile(r"[\w./~@{},*?!\[\]-]+")
-_UNKNOWN = KeyWords("?")
-_CONTENTS = KeyWords("prose")
+_UNKNOWN = KeyMeaning("?")
+_CONTENTS = KeyMeaning("prose")
 _MODES: dict[Verb, PathMode] = {
     "list": "list",
     "read": "read",
@@ -74,8 +74,8 @@ _MODES: dict[Verb, PathMode] = {
 def tool_call(client: Client, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
     """Return the normal form of a call, by the client's `tool_kinds`, `command_keys` and `path_keys`.
 
-    A tool that the client's table does not have is judged by its name and the keys of its input. Raise `TypeError` if
-    a shell tool has no command.
+    A tool that is not in `tool_kinds` is judged by its name and the keys of its input. Raise `TypeError` if the input
+    of a shell tool has no command.
     """
     kind = client.kind_of(tool)
     if kind == "shell":
@@ -93,7 +93,7 @@ def generic_call(
 ) -> ToolCall:
     """Return the normal form of a call by the tool's name and its input.
 
-    `path_keys` always hold paths; `language` is that of code if the name and the input do not say it.
+    The values of `path_keys` are always paths. `language` is the language of code if name and input do not contain it.
     """
     if (git := git_command(tool, tool_input)) is not None:
         return ToolCall(command=git[0], folder=local_path(git[1]))
@@ -109,7 +109,7 @@ def generic_call(
 
 
 class _Reader:
-    """Reads one input, and collects what the call does."""
+    """Reads one input, and collects the paths, commands and code of the call."""
 
     def __init__(self, tool: str, tool_input: Mapping[str, Any], path_keys: tuple[str, ...], language: str) -> None:
         self.tool = tool
@@ -120,9 +120,9 @@ class _Reader:
         self.folder = ""
         self._input = tool_input
         self._path_keys = path_keys
-        self._words = tool_words(tool)
-        self._verb: Verb = self._words.verb
-        self._language = self._words.language or language
+        self._meaning = tool_meaning(tool)
+        self._verb: Verb = self._meaning.verb
+        self._language = self._meaning.language or language
         self._bases: list[str] = []
         self._left = MAX_STRINGS
 
@@ -138,46 +138,46 @@ class _Reader:
     def _read_verbs(self) -> None:
         named = [verb_named(value) for key in _VERB_KEYS if isinstance(value := self._input.get(key), str)]
         command = self._input.get("command")
-        if self._words.is_editor and isinstance(command, str):
+        if self._meaning.is_editor and isinstance(command, str):
             self._verb = verb_named(command)
         self._verb = stricter(self._verb, *named)
 
     # -- the walk --------------------------------------------------------------------------------------
 
-    def _read(self, value: Any, key: str, words: KeyWords, depth: int) -> None:
+    def _read(self, value: Any, key: str, meaning: KeyMeaning, depth: int) -> None:
         if depth > MAX_DEPTH:
             self._left = -1
         elif isinstance(value, str):
             self._left -= 1
             if self._left >= 0:
-                self._read_string(value, key, words, depth)
+                self._read_string(value, key, meaning, depth)
         elif isinstance(value, dict):
-            self._read_mapping(value, words, depth)
+            self._read_mapping(value, meaning, depth)
         elif isinstance(value, list):
             if key == "path" and 1 < len(value) < _MAX_PARTS and _is_strings(value):
-                self._read("/".join(value), key, words, depth + 1)  # a path in parts
+                self._read("/".join(value), key, meaning, depth + 1)  # a path in parts
             for item in value[: self._left + 1]:
-                self._read(item, key, words, depth + 1)
+                self._read(item, key, meaning, depth + 1)
 
-    def _read_mapping(self, mapping: Mapping[str, Any], above: KeyWords, depth: int) -> None:
+    def _read_mapping(self, mapping: Mapping[str, Any], above: KeyMeaning, depth: int) -> None:
         done = self._read_command(mapping, depth)
         for key, value in mapping.items():
             if key not in done:
                 is_path = self._read_key(key, above)
-                words = _CONTENTS if is_path and isinstance(value, str) else _below(above, key_words(key))
-                self._read(value, key, words, depth + 1)
+                meaning = _CONTENTS if is_path and isinstance(value, str) else _below(above, key_meaning(key))
+                self._read(value, key, meaning, depth + 1)
 
-    def _read_key(self, key: str, above: KeyWords) -> bool:
-        """Read a key that is a path itself, as in `files: {"a.txt": "text"}`; return whether it is one."""
+    def _read_key(self, key: str, above: KeyMeaning) -> bool:
+        """Add a key that is a path itself, as in `files: {"a.txt": "text"}`. Return whether it is one."""
         self._left -= 1
         is_path = self._left >= 0 and len(key) <= MAX_PATH and ("/" in key or "." in key) and bool(_PATH.fullmatch(key))
         if is_path:
             self._add_path(key, above)
         return is_path
 
-    def _read_string(self, text: str, key: str, words: KeyWords, depth: int) -> None:
-        role = "path" if key in self._path_keys else words.role
-        if text[:1] in {"{", "["} and role not in {"prose", "code"} and self._read_json(text, key, words, depth):
+    def _read_string(self, text: str, key: str, meaning: KeyMeaning, depth: int) -> None:
+        role = "path" if key in self._path_keys else meaning.role
+        if text[:1] in {"{", "["} and role not in {"prose", "code"} and self._read_json(text, key, meaning, depth):
             return
         if self._is_run(text, key, role):
             self._read_code(text)
@@ -189,34 +189,34 @@ class _Reader:
         elif role in {"command", "program"}:
             self.commands.append(text)
         elif len(text) <= MAX_PATH:
-            self._read_path(text, role, words)
+            self._read_path(text, role, meaning)
 
     def _is_run(self, text: str, key: str, role: str) -> bool:
-        """Return whether a text is typed into a shell, or run by an interpreter that the tool's name says."""
-        if self._words.is_typing and key in _TYPED_KEYS:
+        """Return whether a text is typed into a shell, or run by an interpreter that the tool's name contains."""
+        if self._meaning.is_typing and key in _TYPED_KEYS:
             return True
-        is_code = self._words.runs_code and (self._language or self._words.is_typing) and _CODE.search(text)
+        is_code = self._meaning.runs_code and (self._language or self._meaning.is_typing) and _CODE.search(text)
         return bool(is_code) and (
             role in {"?", "path?"} or key in _TYPED_KEYS or (role == "args" and self._verb == "run")
         )
 
-    def _read_json(self, text: str, key: str, words: KeyWords, depth: int) -> bool:
+    def _read_json(self, text: str, key: str, meaning: KeyMeaning, depth: int) -> bool:
         if len(text) > _MAX_JSON:
             return False
         try:
             value = decode_json(text)
         except (ValueError, RecursionError):
             return False
-        self._read(value, key, words, depth + 1)
+        self._read(value, key, meaning, depth + 1)
         return True
 
     # -- paths -----------------------------------------------------------------------------------------
 
-    def _read_path(self, text: str, role: str, words: KeyWords) -> None:
+    def _read_path(self, text: str, role: str, meaning: KeyMeaning) -> None:
         if text[:5].lower() == "file:":
-            self._add_path(text, words)
+            self._add_path(text, meaning)
         elif role == "path":
-            self._read_paths(text, words)
+            self._read_paths(text, meaning)
         elif role == "base":
             self._bases.append(text)
             self._add(text, "list" if self._verb not in {"delete", "move"} else _MODES[self._verb])
@@ -224,9 +224,9 @@ class _Reader:
             self._read_glob(text)
         elif role == "name":
             self._bases += [access.path.rpartition("/")[0] for access in self.paths[:1] if "/" in access.path]
-            self._add_path(text, words)
+            self._add_path(text, meaning)
         elif role == "path?" and not re.search(r"\s", text):
-            self._read_possible_path(text, words)
+            self._read_possible_path(text, meaning)
         elif role == "?" and (mount := _MOUNT.match(text)) is not None:
             self._add(mount[1], "any")
         elif role == "?" and _PATH.fullmatch(text):
@@ -243,31 +243,31 @@ class _Reader:
             among = () if set(name) <= {"*"} else (name,)
             self.paths.append(PathAccess(folder, "write", below=True, among=among))
 
-    def _read_paths(self, text: str, words: KeyWords) -> None:
-        """Read a path, or several with commas or line ends between them."""
+    def _read_paths(self, text: str, meaning: KeyMeaning) -> None:
+        """Add a path, or several that are separated by commas or line ends."""
         parts = re.split(r"[,\n]", text) if "," in text or "\n" in text else ()
         for path in (text, *parts):
-            self._add_path(path.strip() if parts else path, words)
-        if words.is_folder:
+            self._add_path(path.strip() if parts else path, meaning)
+        if meaning.is_folder:
             self._bases.append(text)
 
-    def _read_possible_path(self, text: str, words: KeyWords) -> None:
-        """Read the value of a key such as `to`: a bare word is a path for a tool that is certainly about files."""
+    def _read_possible_path(self, text: str, meaning: KeyMeaning) -> None:
+        """Add the value of a key such as `to`. A single word is a path only for verbs that always mean files."""
         if _PATH.fullmatch(text) or self._verb in {"copy", "extract", "move", "delete"}:
-            self._add_path(text, words)
+            self._add_path(text, meaning)
         elif self._verb != "send":
             self._add(text, "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
-    def _add_path(self, text: str, words: KeyWords) -> None:
+    def _add_path(self, text: str, meaning: KeyMeaning) -> None:
         path = local_path(text)
         if path:
-            self._add(path, self._mode(words))
+            self._add(path, self._mode(meaning))
         elif (other := _OTHER_URL.fullmatch(text)) is not None:
             self._add(other[1], "any" if _MODES[self._verb] not in {"read", "list"} else _MODES[self._verb])
 
-    def _mode(self, words: KeyWords) -> PathMode:
-        """Return what is done to a path: by the key if it is an end of a copy, else by the verb."""
-        if words.is_destination and self._verb not in {"list", "delete", "search"}:
+    def _mode(self, meaning: KeyMeaning) -> PathMode:
+        """Return the mode of a path: a write if its key names a destination, else the mode of the tool's verb."""
+        if meaning.is_destination and self._verb not in {"list", "delete", "search"}:
             return "make_folder" if self._verb == "make_folder" else "write"
         return _MODES[self._verb]
 
@@ -280,7 +280,7 @@ class _Reader:
         self.paths.append(PathAccess(path, mode, below=below, glob=glob))
 
     def _join_bases(self) -> None:
-        """Add each relative path below the folder that the input says it is relative to."""
+        """Add the relative paths again, below the folders that the input gives as their base."""
         bases = dict.fromkeys(filter(None, map(local_path, self._bases)))
         if self._below and all(access.path in bases for access in self.paths):
             self.paths += [PathAccess(base, "read", below=True) for base in bases]
@@ -301,8 +301,8 @@ class _Reader:
     # -- commands and code -----------------------------------------------------------------------------
 
     def _read_command(self, mapping: Mapping[str, Any], depth: int) -> set[str]:
-        """Read the command of a mapping, with its arguments, variables and folder; return the keys that it has."""
-        keys = {key: key_words(key).role for key in mapping}
+        """Read the command of a mapping, with its arguments, variables and folder. Return the keys that were read."""
+        keys = {key: key_meaning(key).role for key in mapping}
         heads = [key for key, role in keys.items() if role in {"program", "command"} and self._is_command(mapping, key)]
         arguments = [key for key, role in keys.items() if role == "args" and _is_strings(mapping[key])]
         if not heads:  # `argv` alone is a command with its program
@@ -329,12 +329,14 @@ class _Reader:
 
     def _is_command(self, mapping: Mapping[str, Any], key: str) -> bool:
         value = mapping[key]
-        if self._words.is_editor and isinstance(value, str) and verb_named(value) != "unknown":
+        if self._meaning.is_editor and isinstance(value, str) and verb_named(value) != "unknown":
             return False
         return (isinstance(value, str) and bool(value.strip())) or (_is_strings(value) and bool(value))
 
     def _read_folder(self, mapping: Mapping[str, Any], depth: int) -> None:
-        folders = [value for key, value in mapping.items() if key_words(key).role == "base" and isinstance(value, str)]
+        folders = [
+            value for key, value in mapping.items() if key_meaning(key).role == "base" and isinstance(value, str)
+        ]
         folder = local_path(folders[0]) if folders else ""
         if folder and not self.folder and (depth == 0 or len(self.commands) == 1):
             self.folder = folder
@@ -343,7 +345,7 @@ class _Reader:
 
     def _read_code(self, text: str) -> None:
         named = (language_named(value) for key in _LANGUAGE_KEYS if isinstance(value := self._input.get(key), str))
-        language = next(filter(None, named), self._language) or ("bash" if self._words.is_typing else "")
+        language = next(filter(None, named), self._language) or ("bash" if self._meaning.is_typing else "")
         if self._verb in {"list", "read", "search"} and language != "sql":
             return
         if len(text) <= MAX_PATH and _PATH.fullmatch(text):
@@ -354,10 +356,10 @@ class _Reader:
             self.code.append(InlineCode(language, text))
 
 
-def _below(above: KeyWords, own: KeyWords) -> KeyWords:
-    """Return what a key in a mapping says: what it leaves open, the key of the mapping says."""
+def _below(above: KeyMeaning, own: KeyMeaning) -> KeyMeaning:
+    """Return the meaning of a key in a mapping. What the key leaves open is taken from the key of the mapping."""
     role = above.role if own.role == "?" and above.role in {"path", "path?", "prose"} else own.role
-    return KeyWords(role, own.is_destination or above.is_destination, own.is_folder)
+    return KeyMeaning(role, own.is_destination or above.is_destination, own.is_folder)
 
 
 def _is_strings(value: object) -> bool:
@@ -365,7 +367,10 @@ def _is_strings(value: object) -> bool:
 
 
 def _command_texts(key: str, value: str | list[str]) -> Iterator[str]:
-    """Yield the commands of a value: a list is one program with its arguments, unless the key or a blank says more."""
+    """Yield the commands of a value. A list is one program with its arguments.
+
+    It is a list of commands if the key is a plural, or if its first item contains a blank.
+    """
     if isinstance(value, str):
         yield value
     elif key.lower().endswith("s") or (" " in value[0] and len(value) > 1):

@@ -1,4 +1,4 @@
-"""Tools of MCP servers for git, `git_checkout` or `mcp__git__checkout`, as the command that they run."""
+"""Converts calls of MCP tools for git (`git_checkout`, `mcp__git__checkout`) to the git commands that they run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOLDER_KEYS = ("repo_path", "repoPath", "repo", "repository", "cwd", "directory
 
 
 def git_command(tool: str, tool_input: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the command of a call and the folder of the repository; `None` if it is no such tool."""
+    """Return the git command of a call, and the folder of its repository; `None` if the tool is not one for git."""
     server, _, name = tool.rpartition("__")
     words = words_of(name)
     if words[:1] != ["git"] and "git" not in words_of(server.rpartition("__")[2]):

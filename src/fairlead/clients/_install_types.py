@@ -1,4 +1,4 @@
-"""The values and the protocols of an install: what is asked for, what was done, what is there. Touches no file."""
+"""The types and protocols of an install: request, plan, result, status. Touches no file."""
 
 from __future__ import annotations
 
@@ -21,36 +21,43 @@ def format_version(version: Version) -> str:
 
 
 StatusLineChoice = Literal["chain", "show", "leave"]
-"""What to do about the status line: listen to the user's own; show ours if there is none; nothing."""
-StatusLineChange = Literal["", "chained", "added", "updated", "restored", "removed"]
-"""What an install or uninstall did about it."""
-StatusLineKind = Literal["none", "own", "odd", "chained", "ours"]
+"""What an install does with the status line.
+
+chain  run ours before the user's own
+show   like `chain`, and add ours if there is none
+leave  change nothing
 """
-none     there is none
-own      the user's
-odd      of a shape that the client does not run
-chained  the user's, with ours before it
-ours     ours alone
+StatusLineChange = Literal["", "chained", "added", "updated", "restored", "removed"]
+"""What an install or uninstall has done with the status line; "" is nothing."""
+StatusLineKind = Literal["none", "own", "odd", "chained", "ours"]
+"""The status line of some settings.
+
+none     there is no status line
+own      the user's own
+odd      a value that the client does not run
+chained  ours, which then runs the user's own
+ours     only ours
 """
 InstallState = Literal["installed", "partial", "outdated", "broken", "not installed"]
-"""
+"""How far our hooks are installed.
+
 installed      every event has our hook, as an install would write it
-partial        some events have none
-outdated       all have one, but not as an install would write it
+partial        some events have no hook of ours
+outdated       all events have our hook, but an install would write it differently
 broken         the client cannot read the file, or cannot start the launcher
 not installed  the file has nothing of ours
 """
 
 
 class Launcher(msgspec.Struct, frozen=True):
-    """The programs that an installed hook starts."""
+    """The programs that an installed hook starts: the launcher, and Python."""
 
     hook: str
     python: str
 
 
 class EventSetting(msgspec.Struct, frozen=True):
-    """How an event is installed, or why it is not."""
+    """How the hook of an event is installed, or why it is not."""
 
     timeout: int
     """Seconds that the client waits for the hook."""
@@ -58,80 +65,80 @@ class EventSetting(msgspec.Struct, frozen=True):
     """The first version of the client that is known to have the event."""
     blocks_on_failure: bool = False
     left_out: str | None = None
-    """Why it is not installed by default."""
+    """The reason why the hook is not installed by default."""
     is_optional: bool = False
-    """Whether `--with` installs it."""
+    """Whether `--with` installs the hook."""
 
 
 class InstallRequest(msgspec.Struct, frozen=True):
-    """What an install is to write."""
+    """The options of an install."""
 
     launcher: Launcher
     version: Version | None = None
     also: frozenset[str] = frozenset()
-    """Optional events to install too."""
+    """Optional events that are installed, too."""
     replace: frozenset[str] = frozenset()
-    """Programs whose hooks are taken out, until uninstall."""
+    """Programs whose hooks are removed. Uninstall restores them."""
     status_line: StatusLineChoice = "chain"
     stay: str | None = None
-    """How agents stay (`always`, `wake`, `no`); `None`: unchanged."""
+    """How agents stay reachable for mail (`always`, `wake`, `no`). `None`: unchanged."""
     allows_mail: bool = False
-    """Whether to add the permission rules of the mail commands; those that are there stay in any case."""
+    """Whether to add the permission rules for the mail commands. Existing rules are never removed."""
     answer: bool | None = None
-    """Whether questions can be answered outside of the client for longer than a minute; `None`: unchanged."""
+    """Whether questions can be answered outside of the client for longer than a minute. `None`: unchanged."""
 
 
 class RemovedEntry(msgspec.Struct, frozen=True):
-    """An entry of another program that was taken out; uninstall puts it back."""
+    """A settings entry of another program that an install has removed. Uninstall restores it."""
 
     event: str
     entry: str
-    """Its text, with the hooks that were taken out alone."""
+    """The JSON of the entry, with only the removed hooks."""
 
 
 class InstallResult(msgspec.Struct, frozen=True):
-    """The new text of the settings, and what was changed."""
+    """The new text of the settings, and the changes in it."""
 
     text: str
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    """Events that had a hook of ours, and have none now."""
+    """Events whose hook of ours was removed."""
     taken: tuple[RemovedEntry, ...] = ()
     status_line: StatusLineChange = ""
     stay: str = ""
-    """How agents stay now, if that was changed; at uninstall, how they stayed."""
+    """The new `--stay` value if it has changed; after an uninstall, the removed value."""
     rules: tuple[str, ...] = ()
-    """Permission rules that were added; at uninstall, those that were removed."""
+    """The permission rules that were added; after an uninstall, the rules that were removed."""
 
     @property
     def had_ours(self) -> bool:
-        """Whether an uninstall found anything of ours."""
+        """Whether an uninstall has removed anything of ours."""
         return bool(self.dropped or self.status_line or self.stay)
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What uninstall needs to know. Kept as JSON."""
+    """What an uninstall needs to restore a settings file. Stored as JSON."""
 
     file: str
     original: bytes | None
     """The content before the first install; `None` if there was no file."""
     written: str
-    """The SHA-256 of what we wrote."""
+    """The SHA-256 of the content that the install wrote."""
     folders: tuple[str, ...] = ()
     """The folders that the install created, outermost first."""
     taken: tuple[RemovedEntry, ...] = ()
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
-    """What would be done to a file. Nothing is done until `carry_out`."""
+    """The planned change of a settings file. `carry_out` makes it."""
 
     before: FileSnapshot
     after: bytes | None
-    """`None`: the file is deleted, as the install created it."""
+    """`None`: the file is deleted, because the install created it."""
     result: InstallResult
     receipt: Receipt | None
-    """What to keep from then on."""
+    """The new receipt; `None` after an uninstall."""
     folders: tuple[str, ...] = ()
     """The folders to remove if they are empty, outermost first."""
     is_exact: bool = False
@@ -139,7 +146,7 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
-        """Whether the file would be different."""
+        """Whether the content of the file changes."""
         return self.after != self.before.content
 
 
@@ -156,71 +163,71 @@ class InstallStatus(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     status_line: StatusLineKind = "none"
     stay: str = ""
-    """How agents stay: `always`, `wake`, `no`; "" if the file does not say."""
+    """How agents stay reachable for mail: `always`, `wake`, `no`; "" if the file does not contain it."""
 
 
 class InstalledHook(msgspec.Struct, frozen=True):
-    """A hook in a settings file, of any owner, for the doctor."""
+    """A hook of any program in a settings file, for the doctor."""
 
     scope: str
     file: str
     event: str
     program: str
-    """What it starts, without arguments: they may hold a secret."""
+    """The program of the hook without its arguments, which may contain secrets."""
     identity: tuple[str, ...] = ()
-    """What the client tells hooks apart by: of those with the same identity it runs one."""
+    """The values by which the client compares hooks. It runs only one of the hooks with the same identity."""
     argv: tuple[str, ...] = ()
-    """What the client starts; empty if only the client itself can run it."""
+    """The command line that the client starts; empty if only the client itself can run the hook."""
     words: tuple[str, ...] = ()
-    """Its command line, split as a shell would."""
+    """The command line of the hook, split as a shell would."""
     timeout: float | None = None
     is_ours: bool = False
     rival: str = ""
-    """The program it belongs to, if that decides the same events."""
+    """The program that the hook belongs to, if that program decides the same events as Fairlead."""
     blocks_on_failure: bool = False
     only_wakes: bool = False
-    """It waits in the background for mail, and decides nothing."""
+    """Whether the hook only waits in the background for mail, and decides nothing."""
 
 
 class SettingsFile(msgspec.Struct, frozen=True):
-    """A settings file of the client, as far as it is about hooks."""
+    """The parts of a client's settings file that concern hooks."""
 
     scope: str
     file: str
     is_there: bool = False
     problem: str = ""
-    """Why the client skips it, in part or as a whole."""
+    """The reason why the client skips the file, or a part of it."""
     hooks: tuple[InstalledHook, ...] = ()
     env: dict[str, str] = {}
-    """The variables that it sets for hooks."""
+    """The environment variables that the file sets for hooks."""
     off_switch: str = ""
-    """The key by which it turns all hooks off, if it does."""
+    """The key that turns all hooks off, if the file sets it."""
     managed_only: str = ""
-    """The key by which it turns all hooks off but an administrator's, if it does."""
+    """The key that turns all hooks off except an administrator's, if the file sets it."""
     status_line: str = ""
-    """The launcher that its status line starts, if that is ours."""
+    """The launcher that the status line starts, if it is ours."""
     line_there: bool = True
 
 
 class SettingsEditor(Protocol):
     """Edits the text of a client's settings. Touches no file."""
 
-    def put_in(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Put everything in that a request asks for. `original` is the text before the first install."""
+    def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
+        """Add or update everything of ours by a request. `original` is the text before the first install."""
 
-    def take_out(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
-        """Take out everything of ours, and put back what it replaced."""
+    def uninstall(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
+        """Remove everything of ours, and restore what an install has removed or replaced."""
 
     def is_empty(self, text: str) -> bool:
-        """Return whether the settings say nothing."""
+        """Return whether the settings have no key."""
 
 
 class Installer(Protocol):
-    """Our hooks in the settings of one client. A module fulfils it."""
+    """The interface of the installer of one client, implemented by a module."""
 
     @property
     def SCOPES(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
-        """Name of each scope to a line of help about its file."""
+        """Name of each scope → a line of help about its file."""
 
     @property
     def EVENTS(self) -> Mapping[str, EventSetting]:  # noqa: N802
@@ -228,15 +235,15 @@ class Installer(Protocol):
 
     @property
     def REPLACEABLE(self) -> Mapping[str, object]:  # noqa: N802
-        """Programs that decide the same events, whose hooks an install can take out."""
+        """Programs that decide the same events, whose hooks an install can remove."""
 
     @property
     def STAYS(self) -> tuple[str, ...]:  # noqa: N802
-        """The ways in which agents can stay."""
+        """The values of `--stay`."""
 
     @property
     def PROGRAM(self) -> str:  # noqa: N802
-        """The client's program on the PATH."""
+        """The name of the client's program on the PATH."""
 
     @property
     def MIN_VERSION(self) -> Version:  # noqa: N802
@@ -247,49 +254,49 @@ class Installer(Protocol):
         """The oldest version whose events are known."""
 
     def settings_file(self, scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
-        """Return where the client looks for the settings of a scope. Raise `UsageError` for an unknown scope."""
+        """Return the settings file of a scope. Raise `UsageError` for an unknown scope."""
 
     def events_for(self, version: Version | None, also: frozenset[str] = ...) -> list[str]:
-        """Return the events to install for a version of the client; raise `OldClientError` if it is too old."""
+        """Return the events to install for a version of the client. Raise `OldClientError` if it is too old."""
 
     def plan_install(self, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-        """Return what an install would do."""
+        """Return the changes of an install."""
 
     def plan_uninstall(self, file: Path, state: Path) -> InstallPlan:
-        """Return what an uninstall would do."""
+        """Return the changes of an uninstall."""
 
     def carry_out(self, plan: InstallPlan, state: Path) -> Path | None:
-        """Do it, or nothing; return where the file's content before is kept."""
+        """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
 
     def status(self, scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
         """Return how far our hooks are installed in one file."""
 
     def warnings(self, text: str) -> list[str]:
-        """Return what in installed settings keeps our hooks from being the last word."""
+        """Return warnings about settings that turn our hooks off, or let other programs decide, too."""
 
     def stay_of(self, text: str) -> str:
-        """Return how agents stay by these settings; "" if they do not say."""
+        """Return the `--stay` value of the settings; "" if they have none."""
 
     def mail_rules_of(self, text: str) -> tuple[str, ...]:
-        """Return the permission rules of the mail commands, if the settings have all of them."""
+        """Return the permission rules for the mail commands if the settings have all of them, else none."""
 
     def status_line_of(self, text: str) -> StatusLineKind:
-        """Return what status line the settings have."""
+        """Return the kind of the status line in the settings."""
 
     def skill_file(self, settings: Path) -> Path:
-        """Return where the client looks for a skill, by the settings file of the same scope."""
+        """Return the file of the mail skill for the scope of a settings file."""
 
     def client_version(self, path: str | None = None) -> Version | None:
-        """Return the version of the client on the PATH; `None` if there is none, or it does not say."""
+        """Return the version of the client on the PATH; `None` if there is no client, or it prints no version."""
 
     def parse_version(self, text: str) -> Version:
-        """Return the version in a text; raise `VersionError` if there is none."""
+        """Return the version in a text. Raise `VersionError` if there is none."""
 
     def inspect(self, folder: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-        """Read all settings files that apply in a folder, in the client's order: of two values the last counts."""
+        """Read all settings files that apply in a folder, in the client's order: later files override earlier ones."""
 
     def hook_environment(self, environ: Mapping[str, str], session: str, project: str) -> dict[str, str]:
         """Return the environment in which the client would start a hook of a session."""
 
     def harmless_payload(self, event: str) -> dict[str, object]:
-        """Return fields that make a payload of the event one of a call that does nothing."""
+        """Return payload fields of a harmless tool call for an event; empty for events that need none."""

@@ -1,7 +1,7 @@
-"""Installs hooks in a settings file, all of it or nothing, and uninstalls them without a trace. Knows no client.
+"""Installs hooks in a settings file, completely or not at all, and uninstalls them without a trace. Knows no client.
 
-Nothing is kept beside the file. A receipt in our own folder has the file's content before the install and the hash of
-what was written, so uninstall restores the same bytes if nobody has changed the file since.
+Nothing is stored beside the settings file. A receipt in our own folder has the original content and the hash of the
+written content. If the file has not been changed since the install, an uninstall restores the original bytes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def plan_install(client: str, editor: SettingsEditor, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-    """Return what an install would write."""
+    """Return the changes of an install."""
     before = files.read(file)
-    with _naming(before):
+    with _errors_with_file(before):
         text = files.text_of(before)
         receipt = _read_receipt(client, before, state)
         original, taken = _original(editor, before, text, receipt)
-        result = editor.put_in(text, request, _text(original))
+        result = editor.install(text, request, _text(original))
     after = result.text.encode()
     new_receipt = Receipt(
         file=str(before.target),
@@ -48,15 +48,15 @@ def plan_install(client: str, editor: SettingsEditor, file: Path, request: Insta
 
 
 def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path) -> InstallPlan:
-    """Return what an uninstall would leave."""
+    """Return the changes of an uninstall."""
     before = files.read(file)
     receipt = _read_receipt(client, before, state)
     if before.content is None:
         return InstallPlan(before, None, InstallResult(""), None)
-    with _naming(before):
+    with _errors_with_file(before):
         text = files.text_of(before)
         original = _text(receipt.original) if receipt else None
-        result = editor.take_out(text, original, receipt.taken if receipt else ())
+        result = editor.uninstall(text, original, receipt.taken if receipt else ())
         if not result.had_ours:
             return InstallPlan(before, before.content, result, None)
         is_exact = receipt is not None and _hash(before.content) == receipt.written
@@ -71,13 +71,13 @@ def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path)
 def _original(
     editor: SettingsEditor, before: FileSnapshot, text: str, receipt: Receipt | None
 ) -> tuple[bytes | None, tuple[RemovedEntry, ...]]:
-    """Return what uninstall is to restore, as the file may have been changed since the last install."""
+    """Return the content and entries for an uninstall to restore. The file may have changed since the last install."""
     if before.content is None or receipt is None:
-        bare = editor.take_out(text, None, ()) if before.content else None
+        bare = editor.uninstall(text, None, ()) if before.content else None
         return (bare.text.encode() if bare and bare.had_ours else before.content), ()
     if _hash(before.content) == receipt.written:
         return receipt.original, receipt.taken
-    bare = editor.take_out(text, _text(receipt.original), receipt.taken)
+    bare = editor.uninstall(text, _text(receipt.original), receipt.taken)
     if not bare.had_ours:
         return before.content, ()
     if receipt.original is None and editor.is_empty(bare.text):
@@ -94,8 +94,8 @@ def _hash(content: bytes) -> str:
 
 
 @contextmanager
-def _naming(snapshot: FileSnapshot) -> Iterator[None]:
-    """Add to an error in which file it is."""
+def _errors_with_file(snapshot: FileSnapshot) -> Iterator[None]:
+    """Turn errors in the text of a file into an `InstallError` that names the file."""
     try:
         yield
     except (JsonTextError, SettingsError) as error:
@@ -106,10 +106,10 @@ def _naming(snapshot: FileSnapshot) -> Iterator[None]:
 
 
 def carry_out(client: str, plan: InstallPlan, state: Path) -> Path | None:
-    """Do what was planned, or nothing; return where the file's content before is kept."""
+    """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
     kept = None
     receipt = _receipt_file(client, plan.before, state)
-    with files.os_errors_named(plan.before.target):
+    with files.translate_os_errors(plan.before.target):
         if plan.changes:
             if plan.receipt is not None:
                 kept = _write_receipt(plan, receipt)
@@ -124,15 +124,15 @@ def carry_out(client: str, plan: InstallPlan, state: Path) -> Path | None:
 
 
 def install_lock(state: Path) -> files.Lock:
-    """Return the lock that keeps two installers of this user apart."""
+    """Return the lock that allows one installer of this user at a time."""
     folder = state / "installs"
-    with files.os_errors_named(folder):
+    with files.translate_os_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return files.Lock(folder / "lock")
 
 
 def _write_receipt(plan: InstallPlan, receipt: Path) -> Path | None:
-    """Write it before the file: a receipt without an install is harmless, an install without one cannot be undone."""
+    """Write the receipt, before the settings file is written: without a receipt an install cannot be undone."""
     kept = None
     if plan.before.content is not None:
         kept = receipt.with_suffix(".before")
@@ -159,7 +159,7 @@ def _delete(plan: InstallPlan) -> None:
 
 def _remove_empty(folders: Sequence[Path]) -> None:
     for folder in reversed(folders):
-        with suppress(OSError):  # it is not empty any more
+        with suppress(OSError):  # not empty
             folder.rmdir()
 
 
@@ -169,7 +169,7 @@ def _receipt_file(client: str, snapshot: FileSnapshot, state: Path) -> Path:
 
 
 def _read_receipt(client: str, snapshot: FileSnapshot, state: Path) -> Receipt | None:
-    """Return the receipt; without one that can be read, our hooks are taken out one by one."""
+    """Return the receipt of a settings file; `None` if it is missing or cannot be read."""
     try:
         receipt = msgspec.json.decode(_receipt_file(client, snapshot, state).read_bytes(), type=Receipt)
     except (OSError, msgspec.DecodeError):

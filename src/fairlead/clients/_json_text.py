@@ -1,7 +1,7 @@
-"""Edits JSON that belongs to somebody else as text: what is not meant to change keeps every byte.
+"""Edits the JSON of another program as text, so that everything except the edited values keeps its bytes.
 
-The parser keeps the position of each value, and an edit touches only the positions it is about. So order, indentation,
-line endings, escapes and the spelling of numbers stay as they were written. Knows no client.
+The parser keeps the position of each value, and an edit replaces only the text at its positions. So order, indentation,
+line endings, escapes and the spelling of numbers are preserved. Knows no client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DEPTH = 200
-"""Levels of nesting. No settings file has as many, and the parser recurses for each."""
+"""Levels of nesting. No settings file has that many, and the parser recurses at each level."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
@@ -26,11 +26,11 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None}
 _WORD = re.compile("true|false|null")
 _LINE_START = re.compile(r"(?:\r?\n|\r)([ \t]*)\Z")
-_MARK = "\ufeff"
+_BOM = "\ufeff"
 
 
 class JsonTextError(FairleadError):
-    """A text that is not JSON, or JSON that cannot be edited safely; the message gives line and column."""
+    """Text that is not JSON, or JSON that cannot be edited safely. The message has line and column."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -44,29 +44,29 @@ class Node(msgspec.Struct, frozen=True):
     items: tuple[Node, ...] = ()
     """The elements of an array, or the values of an object."""
     keys: tuple[str, ...] = ()
-    """The keys of an object, parallel to `items`; a duplicate key is here twice."""
+    """The keys of an object, parallel to `items`. A duplicate key occurs twice."""
     starts: tuple[int, ...] = ()
-    """Where each member of an object starts, which is at its key."""
+    """The offsets of the keys of an object."""
 
     def member(self, key: str) -> Node | None:
-        """Return the value of a key; of a duplicate key the last, as most parsers do."""
+        """Return the value of a key. For a duplicate key this is the last value, as in most parsers."""
         indices = [index for index, name in enumerate(self.keys) if name == key]
         return self.items[indices[-1]] if indices else None
 
     def value(self) -> Any:
-        """Return the value as Python objects."""
+        """Return the value as a Python object."""
         if self.kind == "plain":
             return self.plain
         values = [item.value() for item in self.items]
         return values if self.kind == "array" else dict(zip(self.keys, values, strict=True))
 
     def duplicate_key(self) -> str | None:
-        """Return a key that occurs twice."""
+        """Return a key that occurs twice; `None` if there is none."""
         return next((key for index, key in enumerate(self.keys) if key in self.keys[:index]), None)
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Replaces what is from `start` to `end` by `text`."""
+    """Replaces the text from `start` to `end`."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 def position(text: str, at: int) -> str:
     """Return an offset as `line:column`."""
-    before = text[:at].removeprefix(_MARK)
+    before = text[:at].removeprefix(_BOM)
     return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
 
@@ -83,8 +83,8 @@ def position(text: str, at: int) -> str:
 
 
 def parse(text: str) -> Node:
-    """Parse a whole text, strictly: no comments, no trailing commas, nothing after the value."""
-    start = _skip(text, len(_MARK) if text.startswith(_MARK) else 0)
+    """Parse a text as strict JSON: no comments, no trailing commas, nothing after the value."""
+    start = _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
     node = _value(text, start, 0)
     end = _skip(text, node.end)
     if end != len(text):
@@ -163,7 +163,7 @@ def _object(text: str, at: int, depth: int) -> Node:
 
 
 def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
-    """Return where the next item starts; or the end of the container, and that it is the end."""
+    """Return the offset of the next item, or of the closing bracket, and whether it is the bracket."""
     here = _skip(text, at)
     if text[here : here + 1] == closing:
         return here, True
@@ -179,14 +179,14 @@ def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
-    """Return the text after edits, of which no two overlap."""
+    """Apply edits to a text. They must not overlap."""
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def removal(container: Node, indices: Sequence[int]) -> Iterator[Edit]:
-    """Yield the edits that remove items of an array or an object, each with one comma and the blanks before it."""
+    """Yield the edits that remove items of an array or object, each with its comma and the blanks before it."""
     starts = container.starts or tuple(item.start for item in container.items)
     removed = set(indices)
     kept = [index for index in range(len(starts)) if index not in removed]
@@ -194,14 +194,14 @@ def removal(container: Node, indices: Sequence[int]) -> Iterator[Edit]:
         yield Edit(container.start + 1, container.end - 1, "")
         return
     for index in sorted(removed):
-        if index < kept[0]:  # nothing remains before it: its comma is the one after it
+        if index < kept[0]:  # no item remains before this one, so the comma after it is removed
             yield Edit(starts[index], starts[index + 1], "")
         else:
             yield Edit(container.items[index - 1].end, container.items[index].end, "")
 
 
 class Style(msgspec.Struct, frozen=True):
-    """The layout of a text, so that what is added looks like the rest."""
+    """The layout of a JSON text, for values that are added to it."""
 
     newline: str = "\n"
     unit: str | None = "  "
@@ -211,7 +211,7 @@ class Style(msgspec.Struct, frozen=True):
 
 
 def style_of(text: str, root: Node) -> Style:
-    """Return the style of a document, by its first member; of an empty one the default."""
+    """Return the style of a document's first member; the default style for an empty document."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not root.items:
         return Style(newline)
@@ -242,7 +242,7 @@ def insertion(text: str, container: Node, members: Sequence[tuple[str | None, An
 
 
 def replacement(text: str, node: Node, value: Any, style: Style) -> Edit:
-    """Return the edit that replaces a value: over several lines if the old value was, or the style allows it."""
+    """Return the edit that replaces a value. The new value has several lines if the old one had, or the style has."""
     was_long = "\n" in text[node.start : node.end] or (node.kind == "plain" and style.unit is not None)
     lead = _indent(text, node.start) if was_long else None
     return Edit(node.start, node.end, dump(value, style, lead))
@@ -254,13 +254,16 @@ def _shown(key: str | None, value: Any, style: Style, lead: str | None) -> str:
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """A value that was cut out of a text, to be written back as it was spelt."""
+    """The JSON text of a value, to be inserted unchanged."""
 
     text: str
 
 
 def dump(value: Any, style: Style, lead: str | None) -> str:
-    """Return a value as JSON: on one line, or with its content one level below `lead`; a list of strings on one."""
+    """Return a value as JSON, on one line, or with its content indented one level more than `lead`.
+
+    A list of strings is always on one line.
+    """
     if isinstance(value, Raw):
         return value.text
     if not isinstance(value, dict | list) or not value:
@@ -277,12 +280,12 @@ def dump(value: Any, style: Style, lead: str | None) -> str:
 
 
 def _lead(text: str, start: int, end: int) -> str | None:
-    """Return the indentation of what starts at `end`; `None` if it does not start its line."""
+    """Return the indentation of the item at offset `end`; `None` if the item does not start its line."""
     match = _LINE_START.search(text[start:end])
     return match[1] if match else None
 
 
 def _indent(text: str, at: int) -> str:
-    """Return the indentation of the line that an offset is on."""
-    line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(_MARK)
+    """Return the indentation of the line at an offset."""
+    line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(_BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,4 +1,4 @@
-"""Programs of other coding agents. No hooks of Fairlead run in one that is not a client here."""
+"""The programs of other coding agents. Fairlead's hooks do not run in an agent that is not one of its clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OTHER_AGENTS: dict[str, frozenset[str]] = {
     "goose": frozenset({"run", "session"}),
     "q": frozenset({"chat"}),
 }
-"""Name of the program → the words of which one starts an agent, if another program has the same name; empty: any."""
+"""Program → the arguments that start an agent, if another program has the same name. Empty: any arguments do."""
 
 OTHER_AGENT_PACKAGES: dict[str, str] = {
     "@openai/codex": "codex",
@@ -24,4 +24,4 @@ OTHER_AGENT_PACKAGES: dict[str, str] = {
     "@charmland/crush": "crush",
     "@github/copilot": "copilot",
 }
-"""Package, as `npx` and the like name it → its program."""
+"""Package name, as `npx` and similar programs take it → the program in it."""

@@ -1,4 +1,4 @@
-"""The files that the text of a patch changes: a unified diff, or the format of the tool `apply_patch`."""
+"""Finds the files that a patch changes: a unified diff, or the format of the tool `apply_patch`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MODES: dict[str, PathMode] = {
 
 
 def patch_paths(text: str) -> Iterator[PathAccess]:
-    """Yield each file that a patch names, and what is done to it.
+    """Yield each file that a patch names, with its mode of access.
 
-    The names of a unified diff are taken with and without their first folder, `a/` or `b/`: what is stripped depends on
-    an option of the program that applies it.
+    The names in a unified diff are yielded with and without their first folder, `a/` or `b/`: whether it is stripped
+    depends on an option of the program that applies the patch.
     """
     for line in _LINE.finditer(text):
         if line["action"]:

@@ -1,4 +1,4 @@
-"""Finds the programs that an install is about: our launcher, the client, git. Knows no client."""
+"""Finds the programs that an install needs: our launcher, the client, git. Knows no client."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 LAUNCHER = "fairlead-hook"
 PYTHON_LAUNCHER = "written in Python, about 10 ms slower per event: no C compiler was found when fairlead was installed"
 COMPILE_LAUNCHER = "install a C compiler, then run: pip install --force-reinstall --no-cache-dir fairlead"
-"""What to do about a launcher in Python."""
+"""How to replace a launcher in Python with a compiled one."""
 
 TIMEOUT = 10.0
-"""Seconds for a program that only prints something about itself."""
+"""Seconds for a program that only prints information."""
 
 
 def launcher_folders() -> list[Path]:
-    """Return the folders in which this installation may have its programs, the likeliest first."""
-    own = Path(os.path.realpath(sys.argv[0])).parent  # installers of tools put a link to it on the PATH
+    """Return the folders in which this installation may have its programs, the most likely first."""
+    own = Path(os.path.realpath(sys.argv[0])).parent  # pipx and the like put only a link on the PATH
     return list(dict.fromkeys([own, Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]))
 
 
 def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
-    """Return the launcher of this installation. One on the PATH might belong to another."""
+    """Return the launcher of this installation. A launcher on the PATH might belong to another installation."""
     candidates = [folder.absolute() / LAUNCHER for folder in folders]
     hook = next((file for file in candidates if is_program(str(file))), None)
     if hook is None:
@@ -44,7 +44,7 @@ def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
 
 
 def is_python_launcher(file: str) -> bool:
-    """Return whether a launcher is the Python script that stands in for the compiled program."""
+    """Return whether a launcher is the Python script that is used where the program could not be compiled."""
     try:
         with open(file, "rb") as stream:
             first_line = stream.readline(256)
@@ -54,19 +54,19 @@ def is_python_launcher(file: str) -> bool:
 
 
 def is_program(file: str) -> bool:
-    """Return whether a file can be started."""
+    """Return whether a file is executable."""
     return Path(file).is_file() and os.access(file, os.X_OK)
 
 
 def output_of(name: str, *args: str, env: Mapping[str, str], path: str | None = None) -> str:
-    """Run a program of the PATH and return what it prints; "" if there is none, or it fails."""
+    """Run a program on the PATH and return its stdout; "" if it does not exist or fails."""
     program = shutil.which(name, path=path)
     done = _run([program, *args], env={**os.environ, **env}) if program else None
     return done.stdout if done and done.returncode == 0 else ""
 
 
 def is_git_ignored(file: Path) -> bool | None:
-    """Return whether git ignores a file; `None` if there is no git, or no repository."""
+    """Return whether git ignores a file; `None` without git or a repository."""
     folder = next((folder for folder in file.parents if folder.is_dir()), Path("/"))
     done = _run(["git", "-C", str(folder), "check-ignore", "--quiet", str(file)])
     return {0: True, 1: False}.get(done.returncode) if done else None

@@ -1,4 +1,4 @@
-"""What a client reports about its sessions, in the form that all clients share. Values only."""
+"""The data that clients report about their sessions, in the form that all clients share."""
 
 from __future__ import annotations
 
@@ -11,75 +11,75 @@ if TYPE_CHECKING:
 
 
 STARTING = "starting-"
-"""How the id of a session begins that waits in a dialog at its start, and has no id yet."""
+"""The prefix of the id that we give to a session in a start dialog, which has no id of its own yet."""
 
 
 class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A running session, as the client's own file about it says."""
+    """A running session, read from the client's own file about it."""
 
     pid: int
     session_id: str
     start: int = 0
-    """When the process started, in clock ticks since the machine's start; 0 if that is not known."""
+    """When the process started, in clock ticks since the machine started; 0 if that is not known."""
     status: str = ""
-    """`idle`, `busy` or `waiting`; another value is not relied upon."""
+    """`idle`, `busy` or `waiting`. Other values are ignored."""
     waiting_for: str = ""
     status_at: float = 0.0
     """When the status changed, in Unix time."""
     started: float = 0.0
     cwd: str = ""
     version: str = ""
-    """Of the client."""
+    """The version of the client."""
     name: str = ""
-    """What the user or the client has called the session; "" if the client only made a name up to have one."""
+    """The name of the session; "" if the client has only derived one from the folder."""
     in_terminal: bool = False
-    """It runs in a terminal, which has one session at a time; other programs have many."""
+    """Whether the session runs in a terminal, which has one session at a time. Other programs may have many."""
     tmux: str = ""
     pane: str = ""
-    """The tmux server and the pane that the process was started in."""
+    """The tmux server and the pane in which the process was started."""
     about: str = ""
-    """What exactly a waiting session asks, where the client tells."""
+    """The question that a waiting session asks, if the client reports it."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The figures of one session. `None`: never reported."""
+    """The usage of one session. `None`: never reported."""
 
     model: str | None = None
     context_percent: float | None = None
-    """Of the context window, 0 to 100."""
+    """The used part of the context window, 0 to 100."""
     context_window: int | None = None
-    """Tokens: 200 000 or 1 000 000. It can change within a session."""
+    """The size of the context window in tokens: 200 000 or 1 000 000. It can change within a session."""
     cost_usd: float | None = None
     """The client's estimate."""
     lines_added: int | None = None
     lines_removed: int | None = None
     five_hour_percent: float | None = None
-    """Used of what the account may use in five hours."""
+    """The used part of the account's five-hour limit, 0 to 100."""
     five_hour_resets: float | None = None
-    """When these five hours end, in Unix time."""
+    """When the five-hour limit resets, in Unix time."""
     seven_day_percent: float | None = None
     seven_day_resets: float | None = None
     tokens: int | None = None
-    """Everything that the model read and wrote for a subagent, summed over its messages."""
+    """All input and output tokens of a subagent, summed over its messages."""
     output_tokens: int | None = None
-    """The part that it wrote."""
+    """The output tokens in `tokens`."""
     cached_tokens: int | None = None
-    """The part that it read from its cache."""
+    """The input tokens in `tokens` that were read from the cache."""
     context_tokens: int | None = None
-    """What the last message took of the context window: the figure that the client itself shows for a subagent."""
+    """The context tokens of the last message, which the client itself shows for a subagent."""
 
     def merged(self, newer: Usage) -> Usage:
-        """Return these figures with those that the newer report has."""
+        """Return this usage, updated with all values that the newer report has."""
         fields = {name: value for name in self.__struct_fields__ if (value := getattr(newer, name)) is not None}
         return msgspec.structs.replace(self, **fields)
 
 
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client sends to its status line."""
+    """The data that a client sends to its status line command."""
 
     session_id: str = ""
     model: str = ""
-    """Its name for people; "" if only `usage` names it."""
+    """The display name of the model; "" if there is only the id in `usage`."""
     usage: Usage = Usage()
     seconds: float | None = None
     """How long the client has been running."""
@@ -92,12 +92,12 @@ class Task(msgspec.Struct, frozen=True):
 
     id: str
     status: str = ""
-    """`pending`, `in_progress`, `completed`, or what a newer client sends."""
+    """`pending`, `in_progress`, `completed`, or a value of a newer client."""
     subject: str = ""
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether it is known to be not done yet."""
+        """Whether the task is known to be incomplete."""
         return self.status in _INCOMPLETE
 
 
@@ -105,19 +105,19 @@ _INCOMPLETE = frozenset({"pending", "in_progress"})
 
 
 class SubagentResult(msgspec.Struct, frozen=True, gc=False):
-    """What the answer of a `spawn` tool says."""
+    """The result of a call of a `spawn` tool."""
 
     agent_id: str
     is_finished: bool = False
-    """The subagent was done when the call was answered; else it works on in the background."""
+    """Whether the subagent has finished. If not, it continues in the background."""
     model: str = ""
 
 
 class TranscriptReader(Protocol):
-    """Reads transcripts of subagents, each on from where the last reading ended. For one thread at a time."""
+    """Reads the transcripts of subagents, each from the end of the previous `read`. For one thread at a time."""
 
     behind: frozenset[str]
-    """Of the files of the last reading, those of which a part is left for the next."""
+    """The names of the files that the last `read` has not read to their end."""
 
     def read(self, files: Mapping[str, str]) -> dict[str, Usage]:
-        """Return the usage of each file that has some, by the caller's name of it. Raises nothing."""
+        """Read files, given as name → path. Return the usage of each file that has any, by name. Never raises."""

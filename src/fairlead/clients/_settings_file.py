@@ -1,4 +1,4 @@
-"""A file that belongs to somebody else and is read by a running client: read, and written whole or not at all."""
+"""Reads and writes the settings files of clients. A running client may read them, so each write is atomic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 MAX_SIZE = 1 << 20
-"""Bytes. A larger file is not a settings file."""
+"""Bytes. Larger files are not settings."""
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another installer."""
 
@@ -29,7 +29,7 @@ _MODE = 0o644
 
 
 class InstallError(FairleadError):
-    """Hooks that could not be installed or removed; the message says what was changed."""
+    """Hooks could not be installed or removed. The message says whether something was changed."""
 
 
 class SettingsError(FairleadError):
@@ -37,21 +37,21 @@ class SettingsError(FairleadError):
 
 
 class FileSnapshot(msgspec.Struct, frozen=True):
-    """A file as it was when it was read."""
+    """The content and attributes of a file when it was read."""
 
     file: Path
-    """As it was named."""
+    """The given path."""
     target: Path
-    """The file itself, where the name is a link."""
+    """The path with all links resolved."""
     content: bytes | None
-    """`None`: there is no file."""
+    """`None` if the file does not exist."""
     mode: int = _MODE
     owner: tuple[int, int] | None = None
 
 
 @contextmanager
-def os_errors_named(file: Path) -> Iterator[None]:
-    """Turn an `OSError` into an `InstallError` of one line that names the file."""
+def translate_os_errors(file: Path) -> Iterator[None]:
+    """Raise `OSError` as a one-line `InstallError` that names the file."""
     try:
         yield
     except OSError as error:
@@ -62,8 +62,8 @@ def os_errors_named(file: Path) -> Iterator[None]:
 
 
 def read(file: Path) -> FileSnapshot:
-    """Read a file, or the target of a link; raise `InstallError` if it cannot be a settings file."""
-    with os_errors_named(file):
+    """Read a file, or the target of a link. Raise `InstallError` if it cannot be a settings file."""
+    with translate_os_errors(file):
         target = Path(os.path.realpath(file))
         if file.is_symlink() and not os.path.lexists(target):
             raise InstallError(
@@ -87,7 +87,7 @@ def read(file: Path) -> FileSnapshot:
 
 
 def text_of(snapshot: FileSnapshot) -> str:
-    """Return the text of a file; "" if there is none. Raise `InstallError` if it is not UTF-8."""
+    """Return the text of a file; "" if the file does not exist. Raise `InstallError` if it is not UTF-8."""
     try:
         return (snapshot.content or b"").decode()
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ def missing_folders(file: Path) -> list[Path]:
 
 
 def write(snapshot: FileSnapshot, content: bytes) -> None:
-    """Replace a file, with its mode and owner; raise `InstallError` if it has changed since it was read."""
+    """Replace a file, keeping its mode and owner. Raise `InstallError` if it has changed since it was read."""
     as_effective = os.access in os.supports_effective_ids
     if snapshot.content is not None and not os.access(snapshot.target, os.W_OK, effective_ids=as_effective):
         raise InstallError(f"{snapshot.target} is write-protected; nothing was changed")
@@ -115,13 +115,13 @@ def write(snapshot: FileSnapshot, content: bytes) -> None:
 
 
 def write_private(file: Path, content: bytes) -> None:
-    """Write a file of our own that only its owner can read: settings may hold secrets."""
+    """Write a file of our own that only its owner can read, because settings may contain secrets."""
     with _temporary_file(file, content, 0o600, None) as temporary:
         temporary.replace(file)
 
 
 def refuse_changed(snapshot: FileSnapshot) -> None:
-    """Raise `InstallError` if the file is not what it was when it was read."""
+    """Raise `InstallError` if the file has changed since it was read."""
     if read(snapshot.file).content != snapshot.content:
         raise InstallError(
             f"{snapshot.target} was changed by another program in the meantime; nothing was changed, so try again"
@@ -130,11 +130,11 @@ def refuse_changed(snapshot: FileSnapshot) -> None:
 
 @contextmanager
 def _temporary_file(file: Path, content: bytes, mode: int, owner: tuple[int, int] | None) -> Iterator[Path]:
-    """Write a file beside the one that it is to replace; remove it at the end if it is still there."""
+    """Yield a temporary file with the content, in the folder of `file`. It is deleted on exit unless it was renamed."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_TEMPORARY_SUFFIX, dir=file.parent)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of a file that never was
+        raise OSError(error.errno, error.strerror, str(file)) from None  # the user does not know the temporary name
     temporary = Path(name)
     try:
         with open(descriptor, "wb") as stream:
@@ -153,14 +153,14 @@ def _temporary_file(file: Path, content: bytes, mode: int, owner: tuple[int, int
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove the temporary files of an installer that was killed; the lock excludes that one is running."""
+    """Remove the temporary files of a killed installer. The caller holds the lock, so no other installer is running."""
     for file in target.parent.glob(f".{target.name}.*{_TEMPORARY_SUFFIX}"):
         with suppress(OSError):
             file.unlink()
 
 
 def _sync(folder: Path) -> None:
-    """Flush the new name to the disk, where the system can."""
+    """Sync a folder, so that a renamed file survives a power failure. Errors are ignored."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -177,7 +177,7 @@ class Lock:
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        with os_errors_named(self._file):
+        with translate_os_errors(self._file):
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + LOCK_TIMEOUT
         while True:

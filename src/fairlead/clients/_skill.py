@@ -1,6 +1,6 @@
-"""The skill that teaches an agent to use the mail: written beside the settings, and removed if it is still ours.
+"""The skill that teaches agents to use the mail: written beside the settings, and removed unless the user changed it.
 
-A receipt in our own folder has the hash of what was written, so that a newer version recognises an older one's text.
+A receipt in our own folder has the hash of the written text, so that a newer version recognizes an older text as ours.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import msgspec
 from fairlead.clients import _settings_file as files
 
 _EARLIER_TEXTS = frozenset({"0dc512ad316f8205f7844fd21d771df1b7b43eaaa788e723b7b9acc082870a59"})
-"""The SHA-256 of texts of earlier versions, for an installation whose receipt is lost."""
+"""The SHA-256 of the texts of earlier versions, for an installation whose receipt is lost."""
 
 SkillChange = Literal["written", "unchanged", "kept", "removed", "absent"]
-"""kept: somebody has changed it, so that it is not ours any more."""
+"""`kept`: the user has changed the skill, so it is left alone."""
 
 
 class SkillReceipt(msgspec.Struct, frozen=True):
-    """What uninstall needs to know. Kept as JSON."""
+    """What an uninstall needs to remove the skill. Stored as JSON."""
 
     file: str
     written: str
-    """The SHA-256 of what we wrote."""
+    """The SHA-256 of the written text."""
     folders: tuple[str, ...] = ()
-    """The folders that we created for it, outermost first."""
+    """The folders that were created for the skill, outermost first."""
 
 
 def skill_text() -> bytes:
@@ -39,7 +39,7 @@ def skill_text() -> bytes:
 
 
 def put_skill(file: Path, state: Path) -> SkillChange:
-    """Write the skill, in place of an earlier one of ours."""
+    """Write the skill. An earlier version of it is replaced."""
     before, receipt = files.read(file), _receipt(file, state)
     text = skill_text()
     if before.content == text:
@@ -47,7 +47,7 @@ def put_skill(file: Path, state: Path) -> SkillChange:
     if before.content is not None and not _is_ours(before.content, receipt):
         return "kept"
     created = receipt.folders if receipt else tuple(map(str, files.missing_folders(file)))
-    with files.os_errors_named(file):
+    with files.translate_os_errors(file):
         new = SkillReceipt(str(file), _hash(text), created)
         files.write_private(_receipt_file(file, state), msgspec.json.encode(new))
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -56,22 +56,22 @@ def put_skill(file: Path, state: Path) -> SkillChange:
 
 
 def remove_skill(file: Path, state: Path) -> SkillChange:
-    """Remove the skill and the folders that were created for it, unless somebody has changed it."""
+    """Remove the skill and the folders that were created for it, unless the user has changed it."""
     before, receipt = files.read(file), _receipt(file, state)
-    with files.os_errors_named(file):
+    with files.translate_os_errors(file):
         if before.content is not None:
             if before.content != skill_text() and not _is_ours(before.content, receipt):
                 return "kept"
             file.unlink()
         _receipt_file(file, state).unlink(missing_ok=True)
     for folder in reversed(receipt.folders if receipt else (str(file.parent),)):
-        with suppress(OSError):  # it is not empty any more
+        with suppress(OSError):  # not empty
             Path(folder).rmdir()
     return "absent" if before.content is None else "removed"
 
 
 def _is_ours(content: bytes, receipt: SkillReceipt | None) -> bool:
-    """Return whether a text was written by this or an earlier version, and not changed since."""
+    """Return whether a text was written by this or an earlier version, and has not been changed since."""
     return _hash(content) in ({receipt.written} if receipt else _EARLIER_TEXTS)
 
 

@@ -1,6 +1,6 @@
-"""The normal form of a tool call: what the call does, without any name that only one client knows. Shared by clients.
+"""The normal form of a tool call: what the call does, without names of a particular client. Shared by all clients.
 
-A client makes it from its own tables; `_any_tool` makes it for all that no table has.
+A client creates it from its own tables, and `_any_tool` creates it for tools that are in no table.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING or not LIGHT:
     from typing import Any, Literal
 
     ToolKind = Literal["shell", "file_write", "file_read", "search", "fetch", "spawn", "other"]
-    """What a tool does. `other` is everything else, and every tool that is not known."""
+    """What a tool does. `other` is anything else, and every unknown tool."""
     PathMode = Literal["read", "list", "write", "make_folder", "delete", "move", "any"]
-    """What is done to a path.
+    """What a call does to a path.
 
-    read         its contents are read
-    list         only names and properties are shown
-    write        its contents are changed; it is created if it does not exist
-    make_folder  a folder is created
-    delete       it is removed, a folder with all that is below
-    move         it is removed from there, and can be read elsewhere
-    any          it is given to a tool of which that is not known
+    read         reads the contents
+    list         shows only names and properties
+    write        changes the contents, or creates the file
+    make_folder  creates a folder
+    delete       deletes it, a folder with everything below it
+    move         moves it elsewhere, where it can be read
+    any          passes it to a tool that may do any of these
     """
 
 
@@ -36,18 +36,18 @@ class PathAccess(Struct, frozen=True, gc=False):
     """Absolute, or relative to the agent's working directory."""
     mode: PathMode = "write"
     below: bool = False
-    """What lies below a folder is accessed too. `delete` and `move` always do that."""
+    """Whether everything below a folder is accessed, too. `delete` and `move` always include that."""
     among: tuple[str, ...] = ()
-    """Glob patterns of file names: of the files below a folder only those that match one. Empty: all."""
+    """Glob patterns: only the files below the folder whose name matches one are accessed. Empty: all."""
     glob: bool = False
-    """The path is a pattern (`*`, `?`, `[…]`), for the files that it matches."""
+    """Whether the path is a pattern (`*`, `?`, `[…]`) for the accessed files."""
 
 
 class InlineCode(Struct, frozen=True, gc=False):
     """Code that a call runs."""
 
     language: str
-    """Lower case: `python`, `javascript`; "" if it is not known."""
+    """Lower case: `python`, `javascript`; "" if unknown."""
     text: str
 
 
@@ -56,20 +56,20 @@ class Choice(Struct, frozen=True, gc=False):
 
     question: str
     options: tuple[str, ...] = ()
-    """What the client offers; the user may write something else."""
+    """The answers that the client offers. The user may write another one."""
     several: bool = False
-    """More than one option can be chosen."""
+    """Whether more than one option can be chosen."""
     descriptions: tuple[str, ...] = ()
-    """What the client says about each option, in their order; "" where it says nothing."""
+    """The client's description of each option, parallel to `options`; "" if it has none."""
 
 
 class SubagentRequest(Struct, frozen=True, gc=False):
-    """What a call of a `spawn` tool asks for."""
+    """The subagent that a call of a `spawn` tool starts."""
 
     type: str = ""
-    """The type of subagent, after the client's default."""
+    """The type of the subagent; the client's default type if the call names none."""
     name: str = ""
-    """What the client will call it: the name that the call gives it, else its type."""
+    """The name of the subagent: the one in the call, or else its type."""
     description: str = ""
 
 
@@ -80,17 +80,17 @@ class ToolCall(Struct, frozen=True, gc=False):
     paths: tuple[PathAccess, ...] = ()
     """The files and folders that the call names."""
     command: str | None = None
-    """The shell commands that it runs, one a line if there are several."""
+    """The shell commands that the call runs, one per line."""
     folder: str = ""
-    """Where the command runs, if that is not the agent's working directory."""
+    """The working directory of the command, if it is not the agent's."""
     code: tuple[InlineCode, ...] = ()
     subagent: SubagentRequest | None = None
     unknown: tuple[str, ...] = ()
-    """What the input does not tell, each as text for the user."""
+    """Effects of the call that are not known from its input, each as a text for the user."""
 
 
 def shell_call(tool: str, tool_input: Mapping[str, Any], keys: tuple[str, ...] = ("command",)) -> ToolCall:
-    """Return the call of a tool that runs a shell command. Raise `TypeError` if it has none."""
+    """Return the normal form of a call that runs a shell command. Raise `TypeError` if it has no command."""
     command = next((tool_input[key] for key in keys if key in tool_input), None)
     if not isinstance(command, str):
         raise TypeError(f"{tool}: its command must be a string, not {type(command).__name__}")
@@ -98,7 +98,7 @@ def shell_call(tool: str, tool_input: Mapping[str, Any], keys: tuple[str, ...] =
 
 
 def paths_in(tool_input: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    """Yield the values of some keys that can be paths: strings, or lists of them, and no URL but of a file."""
+    """Yield the paths in the values of some keys: strings or lists of strings, without URLs except `file:`."""
     for key in keys:
         value = tool_input.get(key)
         for path in value if isinstance(value, list) else (value,):
@@ -107,7 +107,7 @@ def paths_in(tool_input: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[s
 
 
 def local_path(text: str) -> str:
-    """Return a path, or the path of a `file:` URL; "" for what is neither."""
+    """Return a path, or the path of a `file:` URL; "" for other URLs and for text of several lines."""
     if text[:5].lower() == "file:":
         return _path_of_url(text)
     return "" if "\n" in text or "://" in text else text

@@ -1,4 +1,4 @@
-"""What the name of a tool and the keys of its input say, if no table knows the tool: which verb, which role."""
+"""The meaning of the words in names of unknown tools, and in the keys of their inputs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Literal, NamedTuple, TypeVar
 Verb = Literal[
     "list", "read", "search", "unknown", "run", "send", "copy", "extract", "write", "make_folder", "move", "delete"
 ]
-"""What a tool does by its name.
+"""What a tool does, according to its name.
 
-`search` and `send` read what is below a folder; `copy` reads one path and writes another; `extract` writes below one.
+`search` and `send` read everything below a folder, `copy` reads one path and writes another, and `extract` writes below
+a folder.
 """
 
 Role = Literal["path", "path?", "base", "glob", "name", "command", "args", "program", "code", "prose", "?"]
-"""What a key holds.
+"""What the value of a key is.
 
 path     a path, whatever it looks like
 path?    a path, if it looks like one: one word
 base     the folder that paths are relative to
 glob     a pattern of file names
-name     the name of a file beside another path, as in `new_name`
+name     the name of a file in the folder of another path, as in `new_name`
 command  a shell command
-args     arguments of a program
+args     the arguments of a program
 program  a program
 code     code of a language
 prose    text for people or for a model, or the contents of a file: never a path
-?        not known: a path, if it cannot be anything else
+?        unknown: a path only if it cannot be anything else
 """
 
 _MAX_VERB = 40
@@ -68,7 +69,7 @@ _LIST_WORDS = frozenset({"info", "metadata", "stat", "tree", "exists"})
 _TYPING_WORDS = frozenset(
     {"terminal", "shell", "bash", "sh", "zsh", "ssh", "process", "tmux", "pty", "console", "stdin", "keys", "repl"}
 )
-"""In the name of a tool that types its text into a program, such as `send_keys`."""
+"""Words in the names of tools that type text into a program, such as `send_keys`."""
 
 _ROLES: dict[str, Role] = _by_word(
     {
@@ -107,28 +108,28 @@ _LANGUAGES = _by_word(
 )
 
 
-class ToolWords(NamedTuple):
-    """What the name of a tool says."""
+class ToolMeaning(NamedTuple):
+    """The meaning of the name of a tool."""
 
     verb: Verb
     is_typing: bool
-    """It types its text into a shell or another program."""
+    """Whether the tool types text into a shell or another program."""
     language: str
-    """Of code in its input; "" if the name does not say."""
+    """The language of code in the input; "" if the name does not contain one."""
     is_editor: bool
-    """It is the text editor whose input has the verb as its `command`."""
+    """Whether this is the text editor whose input has the verb as its `command`."""
     runs_code: bool
-    """It may run code that is not under a key for code."""
+    """Whether the tool may run code from keys that are not for code."""
 
 
-class KeyWords(NamedTuple):
-    """What a key says about its value."""
+class KeyMeaning(NamedTuple):
+    """The meaning of a key of a tool's input."""
 
     role: Role
     is_destination: bool = False
-    """It names what is written, as `destination` does."""
+    """Whether the key names a path that is written: `destination`."""
     is_folder: bool = False
-    """It names a folder, as `directory` does."""
+    """Whether the key names a folder: `directory`."""
 
 
 def words_of(name: str) -> list[str]:
@@ -137,15 +138,15 @@ def words_of(name: str) -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def tool_words(tool: str) -> ToolWords:
-    """Return what the name of a tool says; of an MCP tool, the part behind its server."""
+def tool_meaning(tool: str) -> ToolMeaning:
+    """Return the meaning of a tool's name; for an MCP tool, of the part after the server."""
     server, _, name = tool.rpartition("__")
     words, server_words = words_of(name), words_of(server.rpartition("__")[2])
     language = next((_LANGUAGES[word] for word in (*words, *server_words) if word in _LANGUAGES), "")
     editor = {"str", "replace"} <= set(words) or {"text", "editor"} <= set(words)
     verb = _verb(words)
     is_typing = not _TYPING_WORDS.isdisjoint(words) or (verb == "run" and not _TYPING_WORDS.isdisjoint(server_words))
-    return ToolWords(verb, is_typing, language, editor, runs_code=_runs_code(words, verb))
+    return ToolMeaning(verb, is_typing, language, editor, runs_code=_runs_code(words, verb))
 
 
 def _runs_code(words: list[str], verb: Verb) -> bool:
@@ -154,32 +155,32 @@ def _runs_code(words: list[str], verb: Verb) -> bool:
 
 
 def _verb(words: list[str]) -> Verb:
-    """Return the first verb: in `get_edit_history` the others are nouns, but not in `read_and_delete`."""
+    """Return the first verb of a name (`get_edit_history`); with "and" or "or" the strictest (`read_and_delete`)."""
     verbs = [_VERBS[word] for word in words if word in _VERBS]
     if not verbs:
         return "unknown"
     verb = stricter(*verbs) if {"and", "or"} & set(words) else verbs[0]
     named = set(words)
     if verb == "search" and _FILE_WORDS & named:
-        return "read"  # of `search_files` it is not clear whether it searches contents or names
+        return "read"  # `search_files` may search contents or names
     if verb == "read" and (_LIST_WORDS & named or ("find" in named and _FILE_WORDS & named)):
         return "list"
     return "make_folder" if verb == "write" and _FOLDER_WORDS & named and {"create", "make", "new"} & named else verb
 
 
 def stricter(*verbs: Verb) -> Verb:
-    """Return the verb that changes most."""
+    """Return the verb that changes the most."""
     return max(verbs, key=_STRICTNESS.index)
 
 
 def verb_named(word: str) -> Verb:
-    """Return the verb that a value such as `delete` or `str_replace` is."""
+    """Return the verb of a value such as `delete` or `str_replace`."""
     return _verb(words_of(word)) if len(word) <= _MAX_VERB and " " not in word else "unknown"
 
 
 @lru_cache(maxsize=1024)
-def key_words(key: str) -> KeyWords:
-    """Return what a key says: the last word with a role decides, as in `text_file` and `file_text`."""
+def key_meaning(key: str) -> KeyMeaning:
+    """Return the meaning of a key. The last word with a role decides: `text_file` is a path, `file_text` is prose."""
     words = words_of(key)
     named = set(words)
     role: Role = next((_ROLES[word] for word in reversed(words) if word in _ROLES), "?")
@@ -191,9 +192,9 @@ def key_words(key: str) -> KeyWords:
         role = "base"
     elif words and words[-1] in {"name", "names"} and named & {"new", "file", "old"}:
         role = "name"
-    return KeyWords(role, not named.isdisjoint(_DESTINATIONS), not named.isdisjoint(_FOLDER_WORDS))
+    return KeyMeaning(role, not named.isdisjoint(_DESTINATIONS), not named.isdisjoint(_FOLDER_WORDS))
 
 
 def language_named(text: str) -> str:
-    """Return the language that a value names; "" if it names none that is known."""
+    """Return the language that a value names; "" if it is not a known language."""
     return _LANGUAGES.get(text.strip().lower(), "")

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from fairlead.clients._tool_calls import Choice, InlineCode, PathAccess, SubagentRequest, ToolCall
 from fairlead.errors import UsageError
-from fairlead.events import HookEvent, HookOutput, encode, parse
+from fairlead.events import EVENT_NAMES, HookEvent, HookOutput, encode, parse
 from fairlead.structs import LIGHT, Struct, force_setattr
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ NO_REASON = "blocked by a hook that gave no reason"
 
 
 class Answer(Struct, frozen=True):
-    """What the process that the client started leaves behind."""
+    """The exit code and the output of the process that the client started."""
 
     exit_code: int = 0
     stdout: bytes = b""
@@ -76,7 +76,7 @@ class OwnFiles(Struct, frozen=True):
     project_files: tuple[str, ...] = ()
     """Paths relative to any folder that a session may run in: `.claude/settings.json`."""
     hints: tuple[str, ...] = ()
-    """Words in a command that cannot be analysed by which it may mean one of these files."""
+    """Words by which a command that cannot be analysed may mention one of these files."""
 
 
 class Variables(Struct, frozen=True, kw_only=True):
@@ -84,14 +84,14 @@ class Variables(Struct, frozen=True, kw_only=True):
 
     project_dir: str = ""
     config_dir: str = ""
-    """It moves the client's own folder."""
+    """The variable that moves the client's own folder."""
     env_file: str = ""
-    """It names a file of `export` lines that the commands of the session read."""
+    """The variable with the path of a file of `export` lines, which the commands of the session read."""
     plugin_root: str = ""
     session_id: tuple[str, ...] = ()
-    """Variables that hold the session's id, the surest first."""
+    """Variables that contain the session's id, the most reliable first."""
     while_waiting: tuple[str, ...] = ()
-    """Those that the daemon has to know of a hook that waits for mail."""
+    """Variables that the daemon needs from a hook that waits for mail."""
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -100,15 +100,15 @@ class Program(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     """File names of the program."""
     packages: tuple[str, ...] = ()
-    """Packages that contain it, as `npx` and the like name them, and as they stand in its path."""
+    """Packages that contain it: their names are used by programs such as `npx`, and are part of its path."""
     sdk_packages: tuple[str, ...] = ()
-    """Packages by which a program of the agent's own starts it."""
+    """Packages with which other programs, such as an agent's own, start it."""
     options_without_hooks: frozenset[str] = frozenset()
-    """Options with which it runs other hooks than those installed, or none."""
+    """Options that make it run other hooks than the installed ones, or none."""
     variables_without_hooks: frozenset[str] = frozenset()
     """Environment variables that do the same."""
     off_switches: frozenset[str] = frozenset()
-    """Keys of its settings that turn hooks off, as one of its own commands may set them."""
+    """Keys of its settings that turn hooks off. A command of the client's own may set them."""
     command_variables: tuple[str, ...] = ()
     """Variables that it sets for each command that it runs, beside the session's id."""
 
@@ -129,7 +129,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """What the client can do with an answer."""
 
     blocks: frozenset[str] = frozenset({"PreToolUse"})
-    """Events of which a block takes effect. At others the user is told in place of it."""
+    """Events at which a block takes effect. At others, the user gets a message instead."""
     blocks_by_exit_code: frozenset[str] = frozenset({"PreToolUse"})
     """Events at which exit code 2 blocks."""
     waits_at_stop: bool = False
@@ -141,7 +141,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
 
 class Client:
-    """A coding agent. The defaults are those of a client that has our vocabulary of events, and nothing else."""
+    """A coding agent. The defaults describe a client that uses our names of events, and supports nothing else."""
 
     name: str = ""
     """What `--client` takes."""
@@ -156,20 +156,22 @@ class Client:
     # -- events: from the client's payload, and to its answer ------------------------------------------
 
     def event_named(self, name: str) -> HookEvent | None:
-        """Return the event of ours that a name of the client's, or of ours, means."""
+        """Return the event with a name, which is the client's or ours."""
         return HookEvent.find(self.event_names.get(name, name))
 
     def parse(self, payload: bytes, event: str) -> Event:
-        """Return the event of a payload. Raise `PayloadError`, or `UnknownEventError` for a name that is none.
+        """Return the event of a payload. Raise `PayloadError`, or `UnknownEventError` for an unknown name.
 
-        A name that we do not know must be in the payload too: a newer client sends it; else it is misspelt.
+        An unknown name is accepted if the payload contains it, too: a newer client has sent it. Otherwise it is
+        misspelt.
         """
-        if HookEvent.find(event) is None and (b'"%s"' % event.encode()) not in payload:
+        if event not in EVENT_NAMES and HookEvent.find(event) is None and (b'"%s"' % event.encode()) not in payload:
             HookEvent.parse(event)
-        return self.own(parse(payload, event))
+        parsed = parse(payload, event)
+        return parsed if parsed.client == self.name else self.own(parsed)
 
     def own(self, event: E) -> E:
-        """Return an event as one of this client: its tools' names and inputs are this client's."""
+        """Mark an event as one of this client, with the client's tool names and inputs, and return it."""
         if event.client != self.name:
             force_setattr(event, "client", self.name)
         return event
@@ -188,7 +190,7 @@ class Client:
     def is_gate(self, event: str, payload: bytes = b"") -> bool:
         """Return whether an event that cannot be decided must be blocked: a tool is about to run.
 
-        The payload may not be valid; a name of the gate in it is enough.
+        The payload may be invalid: it is enough that it contains the name of the event.
         """
         if self.event_named(event) is HookEvent.PreToolUse:
             return True
@@ -217,18 +219,18 @@ class Client:
     questions: Mapping[str, str] = {}
     """Tools whose call is a question to the user, and what it asks for, in a few words."""
     default_tools: Mapping[ToolKind, str] = {}
-    """The tool that an example of a kind uses."""
+    """Kind of tool → the tool that examples use."""
     file_tools: frozenset[str] = frozenset()
     """Tools that cannot be called without a file."""
     command_keys: tuple[str, ...] = ("command",)
-    """Where in the input of a `shell` tool the command is."""
+    """The keys of the command in the input of a `shell` tool."""
     path_keys: tuple[str, ...] = ("file_path", "path", "absolute_path", "dir_path", "file", "paths", "files")
-    """Where in the input of any tool paths are."""
+    """The keys of paths in the input of any tool."""
     shell_mark: bytes = b'"command"'
-    """Stands in the payload of each shell command: analysing one takes longer than anything else."""
+    """Bytes that the payload of each shell command contains. Analysing a command takes longer than anything else."""
 
     def kind_of(self, tool: str) -> ToolKind:
-        """Return what a tool does."""
+        """Return the kind of a tool."""
         return self.tool_kinds.get(tool, "other")
 
     def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
@@ -240,7 +242,7 @@ class Client:
     def without_files(self, tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
         """Return the input of a search that also leaves out files; `None` if the tool cannot.
 
-        `globs` are as ripgrep has them: `**/.env*`, `**/secrets/`.
+        `globs` have the syntax of ripgrep: `**/.env*`, `**/secrets/`.
         """
         del tool, tool_input, globs
         return None
@@ -264,12 +266,12 @@ class Client:
         return self.path_of(tool_input)
 
     def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
-        """Return what the user is asked about a call, for display: the first line says it, details may follow."""
+        """Return what the user is asked about a call, for display: a line with the question, then perhaps details."""
         del tool
         return self.summary_of(tool_input)
 
     def choices_of(self, tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
-        """Return what a call asks the user; empty if it can only be allowed or denied."""
+        """Return the choices that a call gives the user; empty if it can only be allowed or denied."""
         del tool, tool_input
         return ()
 
@@ -287,7 +289,7 @@ class Client:
         return self.kind_of(tool) == "shell" or tool not in self.tool_kinds
 
     def mcp_prefix(self, server: str) -> str:
-        """Return how the names of an MCP server's tools begin."""
+        """Return the prefix of the names of an MCP server's tools."""
         return f"mcp__{server}__"
 
     def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
@@ -296,12 +298,12 @@ class Client:
         return SubagentRequest()
 
     def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
-        """Return which subagent a call of a `spawn` tool made; `None` if the answer does not say."""
+        """Return the subagent that a call of a `spawn` tool started; `None` if the answer does not name it."""
         del event
         return None
 
     def background_task(self, event: PostToolUse) -> str:
-        """Return the id of the task that a command has become which runs on in the background; "" if it has ended."""
+        """Return the id of the background task in which a command continues to run; "" if it has ended."""
         del event
         return ""
 
@@ -316,24 +318,24 @@ class Client:
         return None
 
     interrupt_keys: tuple[str, ...] = ()
-    """The keys that interrupt what a session does, pressed in its terminal, by tmux's names; none if not known."""
+    """The keys, as tmux names them, that interrupt a session when pressed in its terminal; none if not known."""
 
     def transcript_text(self, path: str) -> Iterator[str]:
         """Yield the parts of a transcript as text for people. Raise `OSError` or `ValueError` if it cannot be read."""
         raise ValueError(f"the form of {self.title}'s transcripts is not known: {path}")
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
-        """Return where the transcript of a subagent is, by that of its session; "" if that is not known."""
+        """Return the path of a subagent's transcript, given that of its session; "" if it is not known."""
         del transcript, agent_id
         return ""
 
     def agent_transcript(self, event: SubagentStart) -> str:
-        """Return the transcript of a subagent that starts: as the event says, or where it will be."""
+        """Return the path of the transcript of a subagent that starts: from the event, or where it will be."""
         sent = event.agent_transcript_path
         return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
 
     def config_folder(self, environ: Mapping[str, str], cwd: str) -> str:
-        """Return the client's own folder, by the environment and the working directory of one of its processes."""
+        """Return the client's own folder, for a process with this environment and working directory."""
         del environ, cwd
         return ""
 
@@ -343,14 +345,14 @@ class Client:
         return None
 
     def read_status_line(self, payload: bytes) -> StatusLine:
-        """Return what the payload of a status line says. Whatever is absent or malformed is left out."""
+        """Parse the payload of a status line. Fields that are missing or malformed are left out."""
         from fairlead.clients._reports import StatusLine
 
         del payload
         return StatusLine()
 
     def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
-        """Write the session's id into the file that its commands read; return whether it is there."""
+        """Write the session's id into the file that its commands read; return whether the file has it."""
         del env_file, session, cwd
         return False
 
@@ -370,7 +372,7 @@ class Client:
         return ""
 
     def short_model(self, model: str) -> str:
-        """Return a model's id without what all models of the client share."""
+        """Return a model's id without the parts that all models of the client share."""
         return model
 
     # -- settings and programs -------------------------------------------------------------------------
@@ -381,11 +383,11 @@ class Client:
         return OwnFiles()
 
     def hook_files(self, environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-        """Return the code files that hooks load (`--hooks`, `--rules`), by the user's settings and those of folders."""
+        """Return the code files that hooks load (`--hooks`, `--rules`), by the settings of the user and of folders."""
         del environ, folders
         return ()
 
     @property
     def installer(self) -> Installer:
-        """What installs our hooks in the client's settings. Raise `UsageError` if there is none."""
+        """The installer of our hooks in the client's settings. Raise `UsageError` if there is none."""
         raise UsageError(f"hooks cannot be installed in {self.title} yet; see its documentation of hooks")

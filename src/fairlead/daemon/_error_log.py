@@ -32,11 +32,11 @@ class ErrorLog:
         self.record(message)
 
     def record(self, message: str) -> None:
-        """Record something about the daemon itself. Raises nothing."""
+        """Record a message about the daemon itself. Raises nothing."""
         record = DaemonRecord(at=time(), what=message, pid=os.getpid(), version=self._version)
         try:
             self._journal.append(record)
-        except Exception as error:  # noqa: BLE001 - a full disk; its log is left, which must not grow either
+        except Exception as error:  # noqa: BLE001 - a full disk; the log file must not grow either
             if monotonic() - self._last_printed > _MIN_INTERVAL:
                 self._last_printed = monotonic()
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Notices that the installed code has changed, and shuts the daemon down: the next event starts one that runs it.
+"""Notices that the installed code has changed, and shuts the daemon down: the next event starts one with the new code.
 
 A version says nothing about a reinstall of the same one, nor about an edit in an editable install. So the files are
 compared: their times and sizes every second, and the contents of those that differ.
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _INTERVAL = 1.0
 
 Stamp = tuple[int, int]
-"""Of a file: when it was changed, and its size."""
+"""The modification time and the size of a file."""
 
 
 class InstalledCode:
-    """The code that this process runs, and the one that is on the disk."""
+    """Compares the code that this process runs with the code on the disk."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder or os.path.dirname(os.path.abspath(fairlead.__file__))
@@ -34,7 +34,7 @@ class InstalledCode:
         self._last_seen: dict[str, Stamp] = self._stamps
 
     def has_changed(self) -> bool:
-        """Return whether the code on the disk is another one, and an installation of it is over."""
+        """Return whether the code on the disk has changed, and its installation has ended."""
         now = dict(_python_files(self._folder))
         is_settled, self._last_seen = now == self._last_seen, now
         if not self._contents:

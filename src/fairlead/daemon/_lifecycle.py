@@ -36,7 +36,7 @@ class AlreadyRunning(DaemonError):
 
 
 def make_private_folder(folder: str) -> None:
-    """Create a folder that only this user can access, or make an existing one so."""
+    """Create a folder that only this user can access, or restrict an existing one."""
     try:
         make_private(folder)
         link, status = os.lstat(folder), os.stat(folder)
@@ -52,7 +52,7 @@ def make_private_folder(folder: str) -> None:
 
 @contextmanager
 def single_instance(folder: str, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of the daemon. Waits up to `timeout` seconds for a daemon that is shutting down, for no other."""
+    """Hold the lock of the daemon. Waits up to `timeout` seconds for a daemon that shuts down, but for no other."""
     make_private_folder(folder)
     path = f"{folder}/daemon.lock"
     try:
@@ -114,7 +114,7 @@ class SocketFile:
 
 @contextmanager
 def listening(path: str) -> Iterator[SocketFile]:
-    """Listen at a path. Binds beside it and renames, so that nobody finds a socket that is not ready."""
+    """Listen at a path. Binds another path and renames it, so that no client finds a socket that is not ready."""
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         limit = f"at most {MAX_SOCKET_PATH} bytes"
         raise DaemonError(f"{path}: too long for a socket, {limit}; set FAIRLEAD_HOME to a shorter one")

@@ -1,4 +1,4 @@
-"""Calls from a thread of what belongs to the event loop."""
+"""Calls functions of the event loop from a thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _TIMEOUT = 2.0
-"""Seconds. A loop that has ended answers no more, and a thread that waits for it holds up the shutdown."""
+"""Seconds. A loop that has ended no longer answers, and a thread that waits for it delays the shutdown."""
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args: object) -> T:

@@ -9,13 +9,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension
-from fairlead.journal import EventRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
 
 _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0)
 """Upper bounds in seconds of the histogram of decisions."""
@@ -44,14 +43,12 @@ class Metrics(EventExtension):
         """The longest delay of the event loop in the last minute, in seconds."""
         self.blocked = 0
 
-    def after_record(self, record: Record, event: Event | None) -> None:  # noqa: ARG002 - the interface has it
+    def after_record(self, record: EventRecord, event: Event | None) -> None:  # noqa: ARG002 - the interface has it
         """Count an event by its name and verdict."""
-        if not isinstance(record, EventRecord):
-            return
-        key = record.event, record.verdict
-        if key not in self._counts and len(self._counts) >= _MAX_NAMES:
+        key, counts = (record.event, record.verdict), self._counts
+        if key not in counts and len(counts) >= _MAX_NAMES:
             key = "other", record.verdict
-        self._counts[key] = self._counts.get(key, 0) + 1
+        counts[key] = counts.get(key, 0) + 1
         self.answered += 1
         self.seconds += record.seconds
         self._histogram_counts[bisect_left(_BUCKETS, record.seconds)] += 1
@@ -112,7 +109,7 @@ class Metrics(EventExtension):
 def resident_memory(pid: int | None = None) -> int:
     """Return the resident memory of a process in bytes, by default of this one.
 
-    Where it cannot be read, it is the peak of this process, and 0 for another.
+    If it cannot be read, return the peak of this process, and 0 for another.
     """
     try:
         with open(f"/proc/{pid or 'self'}/statm", "rb") as file:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._error_log import ErrorLog
 from fairlead.daemon._installed_code import InstalledCode
+from fairlead.daemon._journal_settings import JournalSettings
 from fairlead.daemon._metrics import Metrics, resident_memory
 from fairlead.daemon._shutdown import Shutdown
 from fairlead.daemon.answers._service import AnswerService
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _FEW_SPOOLED = 20
-"""Events that are taken from the spool before the first answer; more of them wait until after it."""
+"""The most events that are taken from the spool before the first answer. If there are more, they are taken later."""
 
 
 class Daemon:
@@ -49,7 +50,7 @@ class Daemon:
     def __init__(self, version: str) -> None:
         self.version = version
         self.token = ""
-        """Of the loopback socket; empty without one."""
+        """The token of the loopback socket; empty without one."""
         self._addresses: list[str] = []
         self._journal = Journal(journal_folder())
         self.metrics = Metrics()
@@ -58,9 +59,8 @@ class Daemon:
         self.code = InstalledCode()
         self.store = StoreProcess(self._journal, self.errors)
         self.extensions = ExtensionRegistry()
-        self.recorder = EventRecorder(
-            self._journal, self.extensions, self.metrics, self.errors, stored=lambda: self.store.position
-        )
+        self.journal_settings = JournalSettings(self.errors, self.store)
+        self.recorder = EventRecorder(self._journal, self.extensions, self.metrics, self.errors, self.store)
         self.tracker = SessionTracker(self._journal, self.errors)
         self.token_usage = SubagentTokenUsage(self.tracker)
         self.presence = Presence(self.errors)
@@ -86,9 +86,10 @@ class Daemon:
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Repair what a killed daemon has left. What may take long is done in the background, after `started`."""
+        """Load the saved state, and repair files of a killed daemon. Slow work is done later, in the background."""
         prepare_decoders()
         watch_folders()
+        self.journal_settings.read()
         torn = self._journal.recover()
         if torn is not None:
             self.errors.report(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
@@ -107,7 +108,7 @@ class Daemon:
         self.errors.record(f"started: {' and '.join(addresses)}")
 
     def close(self) -> None:
-        """Finish what is in progress, and record that the daemon has stopped."""
+        """Finish the work in progress, and record that the daemon has stopped."""
         self.hook_workers.close()
         self.endpoint.close()
         self.commands.close()
@@ -136,7 +137,7 @@ class Daemon:
         return self.store.events(session, limit)
 
     def idle_seconds(self) -> float:
-        """Return for how long nobody has asked for anything."""
+        """Return for how many seconds there was nothing to do."""
         is_pending = self.attention.is_pending or self.user_mail.is_pending
         is_needed = self.mail.waiters.is_needed or self.answers.is_needed or self.team.is_needed
         is_busy = self.tracker.streams or is_pending or is_needed

@@ -43,6 +43,8 @@ _SESSIONS_INTERVAL = 1.0
 _SNAPSHOT_INTERVAL = 30.0
 _SOCKET_INTERVAL = 0.5
 _SWITCH_INTERVAL = 0.001
+_GARBAGE_THRESHOLD = 20_000
+"""New objects before the youngest are searched for garbage; Python's own value is 700."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -50,13 +52,13 @@ class Options(msgspec.Struct, frozen=True):
 
     idle: float = DEFAULT_IDLE
     port: int | None = None
-    """Of an additional loopback socket, for callers with the token; 0 means any free port."""
+    """The port of an additional loopback socket, for callers with the token; 0 means any free port."""
     lock_timeout: float = 0.0
     """Seconds to wait for an older daemon to exit."""
 
 
 def run(options: Options, ready: Callable[[str], None]) -> None:
-    """Run until shutdown is requested or nobody needs the daemon. `ready` is called with the addresses."""
+    """Run until shutdown is requested or the daemon is idle for too long. `ready` is called with the addresses."""
     if own := os.environ.get("FAIRLEAD_HOME"):
         os.environ["FAIRLEAD_HOME"] = os.path.abspath(own)
     folder = runtime_folder()
@@ -96,8 +98,8 @@ async def _serve(
     server = _Server(config)
     server.listener = UnixListener(unix.listener, config, server.server_state, daemon)
     server.ready = ready
-    daemon.shutdown.on_request(unix.remove)  # first: who has connected by now is answered, nobody else finds it
-    daemon.shutdown.on_request(server.leave)
+    daemon.shutdown.on_request(unix.remove)  # first: clients that have connected are answered, others do not find it
+    daemon.shutdown.on_request(server.request_exit)
     daemon.tracker.start()
     daemon.store.start()
     daemon.team.open()
@@ -128,7 +130,7 @@ class _Server(uvicorn.Server):
         self.listener.close()
         await super().shutdown(sockets)
 
-    def leave(self) -> None:
+    def request_exit(self) -> None:
         self.should_exit = True
 
 
@@ -171,6 +173,7 @@ def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
     yield _take_spool(daemon)
     yield _rotate_log()
     yield _check_sessions(daemon)
+    yield daemon.journal_settings.run_forever()
     yield daemon.token_usage.run_forever()
     yield daemon.attention.run_forever()
     yield daemon.user_mail.run_forever()
@@ -182,7 +185,12 @@ def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
 
 
 async def _freeze_garbage(daemon: Daemon) -> None:
-    """Exclude all that is loaded from garbage collection: to traverse it takes 30 ms from the loop."""
+    """Exclude everything that is loaded from garbage collection: traversing it blocks the loop for 30 ms.
+
+    Nearly all objects of an event are freed without garbage collection, after some milliseconds. The threshold keeps
+    them from being traversed before.
+    """
+    gc.set_threshold(_GARBAGE_THRESHOLD, 20, 100)
     await daemon.mail.opened()
     gc.freeze()
 
@@ -205,7 +213,7 @@ async def _measure_lag(daemon: Daemon) -> None:
 
 
 async def _check_sessions(daemon: Daemon) -> None:
-    """Compare the sessions with the client's own files and the process table, and save a snapshot now and then."""
+    """Compare the sessions with the client's own files and the process table, and save a snapshot at intervals."""
     tracker, saved, due = daemon.tracker, 0, monotonic() + _SNAPSHOT_INTERVAL
     await tracker.replay()
     while True:
@@ -225,7 +233,7 @@ async def _take_spool(daemon: Daemon) -> None:
 
 
 async def _watch_idleness(daemon: Daemon, unix: SocketFile, idle: float) -> None:
-    """Request shutdown when nobody calls any more, or can: while we hold the lock, no other daemon starts."""
+    """Request shutdown when the daemon is idle, or its socket is gone: while we hold the lock, no other starts."""
     while daemon.idle_seconds() < idle:
         await asyncio.sleep(min(_SOCKET_INTERVAL, idle / 4))
         if not unix.exists():

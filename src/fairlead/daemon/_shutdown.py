@@ -1,4 +1,4 @@
-"""Why the daemon shuts down, and what has to happen then."""
+"""The request to shut the daemon down, and the functions that it calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Shutdown:
 
     def __init__(self) -> None:
         self.reason = ""
-        """Why; empty while the daemon runs."""
+        """Why shutdown was requested; empty while the daemon runs."""
         self._callbacks: list[Callable[[], None]] = []
 
     def request(self, reason: str) -> None:
@@ -24,7 +24,7 @@ class Shutdown:
                 callback()
 
     def on_request(self, callback: Callable[[], None]) -> None:
-        """Call back when shutdown is requested; at once if it has been."""
+        """Call a function when shutdown is requested; at once if it was requested already."""
         self._callbacks.append(callback)
         if self.reason:
             callback()

@@ -20,7 +20,7 @@ _LAST_PORT = 65535
 def main(args: Sequence[str]) -> int:
     """Run until shutdown: `[--on-demand] [--idle SECONDS] [--port N]`. Returns the exit code."""
     on_demand = "--on-demand" in args
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # whoever starts us may ignore it, and git's exit code would be lost
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # our parent may ignore it, and git's exit code would be lost
     try:
         idle, port = read_options([word for word in args if word != "--on-demand"])
         from fairlead.daemon import _server

@@ -1,4 +1,4 @@
-"""An event under a policy: the context it is decided in, the decision, what its commands make of it, the record of it.
+"""Decides events under a policy: finds the policy, asks guards and hooks, plans commands and settles their results.
 
 Every route decides here: the daemon, the command line without one, and programs that embed Fairlead. Nothing here runs
 a command, sends a notification or prints: `execute` does that, in the process of the caller.
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from fairlead.decide._decision import GUARDED_EVENTS, NO_OPINION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
-    from fairlead.decide._own_hooks import HookCall, HooksDecision, ask_own_hooks, lists_hooks
-    from fairlead.decide._record import event_record
+    from fairlead.decide._own_hooks import HookCall, HooksDecision, ask_own_hooks
     from fairlead.decide._results import StepResult, StepStatus, blocks, would_block
     from fairlead.decide._settle import (
         Outcome,
@@ -53,11 +52,9 @@ __all__ = [
     "blocks",
     "decide",
     "decide_with_hooks",
-    "event_record",
     "find_event_policy",
     "find_policy",
     "idle_settings",
-    "lists_hooks",
     "plan_outcome",
     "prepare_decoders",
     "read_event",
@@ -82,8 +79,7 @@ __getattr__ = lazy_exports(
         "_decision": ("GUARDED_EVENTS", "NO_OPINION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
-        "_own_hooks": ("HookCall", "HooksDecision", "ask_own_hooks", "lists_hooks"),
-        "_record": ("event_record",),
+        "_own_hooks": ("HookCall", "HooksDecision", "ask_own_hooks"),
         "_results": ("StepResult", "StepStatus", "blocks", "would_block"),
         "_settle": ("Outcome", "Settled", "begin_unchecked_stop", "plan_outcome", "settle", "verdict_of"),
     },

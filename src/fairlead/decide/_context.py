@@ -1,4 +1,4 @@
-"""The policy that an event is decided under, and what follows from it for idle agents. Reads files; runs nothing."""
+"""Finds the policy that an event is decided under, and its settings for idle agents. Reads files; runs nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from fairlead.structs import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Literal
 
     from fairlead.events import Event
-    from fairlead.policy import Layer, Notice, StayMode
+    from fairlead.policy import Layer, LoadedPolicy, Notice, Notifications, Policy, StayMode
     from fairlead.process import Process
 
 STAY_VARIABLE = "FAIRLEAD_STAY"
-"""Says how idle agents wait where no policy file does. `fairlead hooks install` writes it into the settings."""
+"""Sets how idle agents wait if no policy file does. `fairlead hooks install` writes it into the settings."""
 DEFAULT_TURNS_PER_THREAD = 20
 DEFAULT_TURNS_PER_HOUR = 60
 WAKE_EVENTS = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
@@ -26,27 +27,70 @@ DEFAULT_WAIT = 570
 """Seconds: less than the ten minutes that a client gives a hook by default."""
 
 WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
-"""Events at which the person is told what is wrong with the policy."""
+"""Events whose replies show the user what is wrong with the policy."""
 
 _STARTED_BY_PERSON = frozenset({"startup", "resume", "clear"})
 """The sources of a SessionStart that a person causes. A session also starts again after its context was compacted."""
 _STAYS: tuple[StayMode, ...] = ("always", "wake", "no")
+_MAX_CONTEXTS = 1024
 
 
-class PolicyContext(Struct, frozen=True):
-    """The policy files that apply to an event, and what is wrong with them."""
+class PolicyContext:
+    """The policy files that apply to an event, their errors, and the settings that follow from them."""
 
-    layers: tuple[Layer, ...] = ()
-    warnings: tuple[str, ...] = ()
-    broken: str | None = None
-    """Why no policy could be loaded although there is a file."""
-    cached_only: bool = False
-    """No file may be read for this event: the policies above its files must be in the memory of this process too."""
+    __slots__ = (
+        *("_notifications", "_planned", "_rules", "acting", "broken", "cached_only", "layers", "lists_hooks"),
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        layers: tuple[Layer, ...] = (),
+        warnings: tuple[str, ...] = (),
+        broken: str | None = None,
+        *,
+        cached_only: bool = False,
+    ) -> None:
+        self.layers = layers
+        self.warnings = warnings
+        self.broken = broken
+        """Why no policy could be loaded although there is a file."""
+        self.cached_only = cached_only
+        """No file may be read: the policies above the files of an event must be in the memory of this process too."""
+        self.acting = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
+        """The layers whose commands run and whose texts are shown: only files that are trusted."""
+        self.lists_hooks = any(layer.policy.hooks for layer in self.acting)
+        """Whether a trusted policy file lists hook files."""
+        self._planned: frozenset[str] | None = None
+        self._notifications: Notifications | Literal[False] | None = False
+        self._rules: Policy | None = None
+
+    def plans(self, event_name: str) -> bool:
+        """Return whether there may be commands or texts for an event of this name."""
+        if not self.acting:
+            return False
+        if self._planned is None:
+            from fairlead.policy import planned_events
+
+            self._planned = planned_events(self.acting)
+        return event_name in self._planned
 
     @property
-    def acting(self) -> tuple[Layer, ...]:
-        """The layers whose commands run and whose texts are shown: only files that are trusted."""
-        return tuple([layer for layer in self.layers if layer.trusted and layer.runs_commands])
+    def rules(self) -> Policy:
+        """The acting layers as one policy."""
+        if self._rules is None:
+            from fairlead.policy import merge_layers
+
+            self._rules = merge_layers(self.acting)
+        return self._rules
+
+    @property
+    def notifications(self) -> Notifications | None:
+        """How the user wants to be notified; `None` means not at all."""
+        if self._notifications is False:
+            is_enabled = any(layer.policy.notifications.enabled for layer in self.acting)
+            self._notifications = self.rules.notifications if is_enabled else None
+        return self._notifications
 
 
 class IdleSettings(Struct, frozen=True):
@@ -58,12 +102,12 @@ class IdleSettings(Struct, frozen=True):
     max_reminders: int = 0
     """How often in a row the agent is reminded of the same tasks; 0 means no limit."""
     turns_per_thread: int = DEFAULT_TURNS_PER_THREAD
-    """How many turns mail of one thread may cause without a person; 0 means no limit."""
+    """How many turns mail of one thread may cause without a person's prompt; 0 means no limit."""
     turns_per_hour: int = DEFAULT_TURNS_PER_HOUR
 
 
 def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
-    """Load the policy files that apply in a folder, all as trusted: for what belongs to no session.
+    """Load the policy files that apply in a folder, all as trusted, for callers that belong to no session.
 
     With `cached_only`, raise `NotCached` instead of reading a file.
     """
@@ -87,9 +131,10 @@ def find_event_policy(  # noqa: PLR0913 - keyword-only
 ) -> PolicyContext:
     """Load the policy files that apply to an event of a session: those above its folder, and those of its project.
 
-    `project` is the folder that the client names as the project, `process` is the client. The first event of a session
-    records how its files are, which are trusted like that. With `cached_only`, raise `NotCached` instead of reading or
-    recording anything. An event that another hook answers begins no session, and its person is told nothing.
+    `project` is the project's folder according to the client, `process` is the client's process. The first event of a
+    session records the content of its policy files, which is trusted from then on. With `cached_only`, raise
+    `NotCached` instead of reading or recording anything. `is_answered` is `False` if another hook answers the event:
+    then no session begins, and the user gets no notices.
     """
     if not event.session_id or event.session_id == DOCTOR_SESSION:
         return find_policy(cwd, cached_only=cached_only)
@@ -99,19 +144,36 @@ def find_event_policy(  # noqa: PLR0913 - keyword-only
         loaded = load_session_policy(caller, cwd, cached_only=cached_only)
     except PolicyError as error:
         return _broken(error)
-    told = _tell(event, loaded.notices, cached_only=cached_only) if loaded.notices and is_answered else ()
-    return PolicyContext(loaded.layers, (*loaded.warnings, *told), cached_only=cached_only)
+    if cached_only and not loaded.notices:
+        return _cached_context(loaded)
+    texts = _notice_texts(event, loaded.notices, cached_only=cached_only) if loaded.notices and is_answered else ()
+    return PolicyContext(loaded.layers, (*loaded.warnings, *texts), cached_only=cached_only)
 
 
-def _tell(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tuple[str, ...]:
-    """Return what the person is told now, and record that they were. Only some events show a message."""
+_contexts: dict[int, tuple[LoadedPolicy, PolicyContext]] = {}
+"""Contexts by the identity of the loaded policy, which stays the same object as long as nothing has changed."""
+
+
+def _cached_context(loaded: LoadedPolicy) -> PolicyContext:
+    known = _contexts.get(id(loaded))
+    if known is not None and known[0] is loaded:
+        return known[1]
+    if len(_contexts) >= _MAX_CONTEXTS:
+        _contexts.clear()
+    context = PolicyContext(loaded.layers, loaded.warnings, cached_only=True)
+    _contexts[id(loaded)] = loaded, context
+    return context
+
+
+def _notice_texts(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tuple[str, ...]:
+    """Return the notices to show now, and record that they were shown. Only some events show a message."""
     if event.event_name not in WARNS_THE_USER:
         return ()
-    from fairlead.policy import mark_told
+    from fairlead.policy import mark_notified
 
     if cached_only:
         raise NotCached
-    mark_told(event.session_id, [notice.digest for notice in notices])
+    mark_notified(event.session_id, [notice.digest for notice in notices])
     return tuple(notice.text for notice in notices)
 
 
@@ -126,11 +188,9 @@ def _broken(error: PolicyError) -> PolicyContext:
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
     """Return how the agent of an event waits when idle: by the nearest file that says so, else by the environment."""
-    from fairlead.policy import merge_layers
-
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()
-    rules = merge_layers(policy.acting)
+    rules = policy.rules
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
     can = client_or_default(event.client).capabilities
     if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
@@ -155,7 +215,7 @@ def prepare_decoders() -> None:
     """
     from msgspec.json import Decoder
 
-    from fairlead.policy import Beginning, CachedPolicy, Policy, TrustedFile
+    from fairlead.policy import CachedPolicy, Policy, PolicySnapshot, TrustedFile
 
-    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy, Beginning, TrustedFile):
+    for kind in (*(event.type for event in HookEvent), OtherEvent, Policy, CachedPolicy, PolicySnapshot, TrustedFile):
         Decoder(kind)

@@ -20,7 +20,7 @@ GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
 _NOTHING = HookOutput()
-"""The output of an event that nobody has an opinion on."""
+"""The output of an event that neither a guard nor a hook has answered."""
 _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*pwd)?[ \t]*\n?"
 
 
@@ -44,20 +44,21 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 NO_OPINION = Decision()
-"""The decision on nearly every event: `decide` returns this very value, so that it is found out by `is`."""
+"""The decision on most events. `decide` returns this object itself, so callers can test for it with `is`."""
 
 
 def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
-    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for a name that is none."""
+    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for an unknown name."""
     return client_named(client).parse(payload, kind)
 
 
 def decide(
     event: Event, policy: PolicyContext, guards: Guards | None, changes: list[FileChange] | None = None
 ) -> Decision:
-    """Ask the guards of the policy about an event, then plan the policy's commands. Unguarded events need none.
+    """Ask the guards of the policy about an event, then plan the policy's commands.
 
-    The files that a tool call changes are added to `changes`.
+    `guards` may be `None` for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
+    `changes`.
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
@@ -70,7 +71,7 @@ def decide(
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:
     """Fire an event at hooks, then plan the policy's commands.
 
-    `hooks` holds the guards of the policy too: hooks may rewrite the input, and the guards check what they made of it.
+    `hooks` contains the guards of the policy too: hooks may rewrite the input, and the guards check the rewritten one.
     """
     if _denies_everything(event, policy):
         return _decision(event, policy, _NOTHING)
@@ -79,11 +80,14 @@ def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, c
 
 
 def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decision:
-    output, log = _policy_problems(event, policy)
-    output = answer if output is _NOTHING else output.merge(answer)
-    acting = policy.acting
-    plan = None if output.blocked else _plan(event, acting)
-    notifications = _notifications(acting)
+    output, log = answer, policy.warnings
+    if log or policy.broken is not None:
+        output, log = _policy_problems(event, policy)
+        output = output.merge(answer)
+    plan = None
+    if event.event_name not in GUARDED_EVENTS and policy.plans(event.event_name) and not output.blocked:
+        plan = _plan(event, policy.acting)
+    notifications = policy.notifications
     if plan is None and notifications is None and not log and output == _NOTHING:
         return NO_OPINION
     return Decision(output=output, log=log, plan=plan, notifications=notifications)
@@ -94,9 +98,9 @@ def _denies_everything(event: Event, policy: PolicyContext) -> bool:
 
 
 def _may_have_check(event: Event) -> bool:
-    """Return whether a policy that nobody can read may have a check for an event.
+    """Return whether an unreadable policy may contain a check for an event.
 
-    Only for the first end of a turn: no agent is kept going for ever.
+    Of the ends of a turn, only the first counts: no agent is kept going for ever.
     """
     if event.event_name == "UserPromptSubmit":
         return getattr(event, "prompt", "").lstrip().startswith("/")
@@ -126,20 +130,7 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
     return _NOTHING, log
 
 
-def _notifications(acting: tuple[Layer, ...]) -> Notifications | None:
-    for layer in acting:
-        if layer.policy.notifications.enabled:
-            from fairlead.policy import merge_layers
-
-            return merge_layers(acting).notifications
-    return None
-
-
 def _plan(event: Event, layers: tuple[Layer, ...]) -> Plan | None:
-    if event.event_name in GUARDED_EVENTS:
-        return None  # a policy has no commands for them
-    if not layers:
-        return None
     from fairlead.policy import plan_commands
 
     planned = plan_commands(event, layers)

@@ -1,4 +1,4 @@
-"""The warnings, once a session, about what does not happen without a daemon: the integrity check, and leases."""
+"""Warns each session once that the integrity check and leases have no effect without a daemon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MESSAGE = (
 
 
 def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return a decision that was made without a daemon, with a message to the user about what needs one."""
+    """Return a decision that was made without a daemon, with a message to the user about what needs a daemon."""
     if isinstance(event, PreToolUse):
         return _warn_about_leases(event, policy, decision)
     if not isinstance(event, PostToolUse | PostToolUseFailure) or not _restores(policy):
@@ -41,7 +41,7 @@ def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision)
 
 
 def _blocks_by_lease(policy: PolicyContext) -> bool:
-    """Return whether the policy has calls blocked that change files which others have leased."""
+    """Return whether the policy blocks calls that change files leased by other sessions."""
     if not any(layer.policy.leases == "block" for layer in policy.layers):
         return False
     from fairlead.policy import merge_layers
@@ -58,7 +58,7 @@ def _warn_about_leases(event: PreToolUse, policy: PolicyContext, decision: Decis
 
 
 def _restores(policy: PolicyContext) -> bool:
-    """Return whether the policy asks for it; most do not, and are not merged to find out."""
+    """Return whether the policy has changed files restored. Most policies do not, and their layers are not merged."""
     if not any(layer.policy.pre_tool_use.integrity == "restore" for layer in policy.layers):
         return False
     from fairlead.policy import merge_layers
@@ -67,7 +67,7 @@ def _restores(policy: PolicyContext) -> bool:
 
 
 def _is_first(session_id: str, what: str) -> bool:
-    """Return whether a session is told something for the first time. A file says so: each hook is a new process."""
+    """Return whether a session gets a warning for the first time. A file records it: each hook is a new process."""
     from hashlib import sha256
 
     folder = f"{state_folder()}/unchecked"

@@ -9,22 +9,22 @@ import msgspec
 
 from fairlead.decide._decision import GUARDED_EVENTS
 from fairlead.events import HookOutput
-from fairlead.policy import find_hook_groups, has_hook_files
+from fairlead.policy import find_hook_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
-    from fairlead.hooks.own import Answer, Ask
+    from fairlead.hooks.own import EventReply, EventRequest
     from fairlead.policy import FileChange, Guards, HookFile, HookGroup
 
-    AskHooks = Callable[[HookGroup, Ask], Answer]
+    AskHooks = Callable[[HookGroup, EventRequest], EventReply]
     """Asks a worker with the hooks of a group. Raises `HookWorkerError` if it gives no answer."""
 
 
 class HooksDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the hooks made of an event."""
+    """The merged answers of the hooks to an event."""
 
     output: HookOutput = HookOutput()
     log: tuple[str, ...] = ()
@@ -41,14 +41,9 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     cwd: str
     env: Mapping[str, str]
-    """The caller's, as far as hooks see it."""
+    """The part of the caller's environment that hooks see."""
     is_blocked: bool = False
     """The guards have blocked it: only hooks that observe are called."""
-
-
-def lists_hooks(policy: PolicyContext) -> bool:
-    """Return whether a trusted policy file lists hook files."""
-    return has_hook_files(policy.layers) and has_hook_files(policy.acting)
 
 
 def ask_own_hooks(
@@ -58,9 +53,9 @@ def ask_own_hooks(
     ask: AskHooks,
     changes: list[FileChange] | None = None,
 ) -> HooksDecision:
-    """Ask the hooks of each policy file, nearest first. `guards` check an input that they have rewritten.
+    """Ask the hooks of each policy file, nearest first. `guards` check an input that the hooks have rewritten.
 
-    `changes` then holds what the rewritten call changes.
+    `changes` then holds the files that the rewritten call changes.
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
     """
@@ -94,21 +89,21 @@ class _State:
         self.tool_input: dict[str, object] | None = None
 
     def refuse(self, files: tuple[HookFile, ...]) -> None:
-        """Deny, because hook files cannot be used. An event that cannot be blocked goes on; the user is told once."""
+        """Deny, because hook files cannot be used. An event that cannot be blocked only shows the user one message."""
         text = "\n".join(file.problem for file in files)
         if self._call.is_blocked:
             return
         if self._can_block:
             self._deny(text, files[0].file)
-        elif _is_told_first(self._call.event.session_id, text):
+        elif _is_new_message(self._call.event.session_id, text):
             self.output = self.output.with_system_message(text)
 
     def ask(self, group: HookGroup, ask: AskHooks) -> None:
         """Ask a group of hooks, and merge its answer."""
-        from fairlead.hooks.own import Ask, HookWorkerError
+        from fairlead.hooks.own import EventRequest, HookWorkerError
 
         call = self._call
-        question = Ask(
+        request = EventRequest(
             call.event.event_name,
             call.client,
             call.payload,
@@ -118,11 +113,11 @@ class _State:
             call.is_blocked or (self.output.blocked and (self._can_block or call.event.keeps_going)),
         )
         try:
-            answer = ask(group, question)
+            answer = ask(group, request)
         except HookWorkerError as error:
             names = ", ".join(os.path.basename(file.file) for file in group.files)
             text = f"the hooks of {names} failed: {error}"
-            if self._can_block and not question.observe_only:
+            if self._can_block and not request.observe_only:
                 self._deny(f"{text}; so this is denied", group.files[0].file)
             else:
                 self.log.append(text)
@@ -138,14 +133,14 @@ class _State:
         self.decided_by = os.path.basename(file)
 
 
-def _is_told_first(session: str, text: str) -> bool:
-    """Return whether the user has not been told something in this session, and record that they are."""
+def _is_new_message(session: str, text: str) -> bool:
+    """Return whether the user has not seen a message in this session yet, and record it as shown."""
     from hashlib import sha256
 
-    from fairlead.policy import mark_told, was_told
+    from fairlead.policy import mark_notified, was_notified
 
     digest = sha256(text.encode(errors="replace")).hexdigest()
-    if was_told(session, digest):
+    if was_notified(session, digest):
         return False
-    mark_told(session, [digest])
+    mark_notified(session, [digest])
     return True

@@ -7,7 +7,7 @@ from fairlead.structs import LIGHT, Struct
 BLOCK_EXIT_CODE = 2
 """The exit code by which a command blocks."""
 _UNCHECKED_EXIT_CODES = range(126, 193)
-"""As shells report it: 126 and 127 if a program cannot be started, 128 + N if signal N ended it."""
+"""Exit codes of shells: 126 and 127 if a program cannot be started, 128 + N if signal N ended it."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or not LIGHT:
@@ -56,7 +56,7 @@ def would_block(plan: Plan) -> bool:
 
 
 def is_unchecked(result: StepResult) -> bool:
-    """Return whether a command could not be run to its end, so that nobody knows what it would have found."""
+    """Return whether a command could not be run to its end, so that its result is unknown."""
     return result.status in {"not started", "timed out"} or result.exit_code in _UNCHECKED_EXIT_CODES
 
 

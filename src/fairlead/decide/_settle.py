@@ -1,4 +1,4 @@
-"""What a decision comes to once its commands have run: the output, the log, the notifications. Runs nothing."""
+"""Computes the final output, log and notifications from a decision and the results of its commands. Runs nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ if TYPE_CHECKING or not LIGHT:
     from typing import Literal
 
     Verdict = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
-    """What the client was told, as the journal records it."""
+    """What was answered to the client, as the journal records it."""
 
 
 class Settled(Struct, frozen=True, kw_only=True):
     """A decision after its commands have run."""
 
     output: HookOutput
+    verdict: Verdict
+    """The output in one word, as the journal records it."""
+    reason: str
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     notes: tuple[Note, ...] = ()
@@ -37,7 +40,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What the results of a plan's commands mean."""
+    """What the results of a plan's commands mean for the event."""
 
     output: HookOutput
     log: tuple[str, ...] = ()
@@ -49,7 +52,7 @@ def settle(
 ) -> Settled:
     """Merge the results of a decision's commands into its output.
 
-    `cancelled` is why the commands were ended before they were done: then a gate denies.
+    `cancelled` says why the commands were ended early: then a gate denies.
     """
     output, log = decision.output, tuple(f"fairlead: {line}" for line in decision.log)
     status: Status = "success"
@@ -63,8 +66,11 @@ def settle(
     notifications = decision.notifications
     if notifications is not None and event.event_name == "Stop" and output.system_message and status == "failure":
         notifications = replace(notifications, show_errors=True)  # a check was given up: the user has to know
+    verdict = verdict_of(output)
     return Settled(
         output=output,
+        verdict=verdict,
+        reason="" if verdict == "none" else output.reason or "",
         log=log,
         notes=_notes(event, output, status, notifications) if notifications else (),
         channels=tuple(notifications.channels) if notifications else (),
@@ -73,7 +79,7 @@ def settle(
 
 
 def verdict_of(output: HookOutput) -> Verdict:
-    """Return what the client is told, in one word for the journal."""
+    """Return the verdict of an output, as the journal records it."""
     if output.blocked:
         return "blocked"
     if output.permission in {"ask", "defer"}:
@@ -102,7 +108,7 @@ def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> Outcome:
 
 
 def _passed_output(plan: Plan, results: tuple[StepResult, ...], log: list[str]) -> HookOutput:
-    """Pass on what the commands show. The user also sees how a subagent's commands failed."""
+    """Return the output with what the commands show. The user also sees how a subagent's commands failed."""
     for_model = [plan.context] if plan.context else []
     for_user: list[str] = []
     if plan.event_name in {"SubagentStart", "SubagentStop"}:
@@ -141,9 +147,9 @@ def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> Hoo
 
 
 def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
-    """Count a plan that only another process can run and settle. Return the output if too many came to nothing.
+    """Count a plan that another process has to run and settle. Return the output if too many were never settled.
 
-    Whoever settles one sets the count back. So an agent whose check can never be run is kept going `maxBlocks` times.
+    Settling a plan resets the count. So an agent whose check can never be run is kept going `maxBlocks` times.
     """
     from fairlead.decide import _stop_counter
 

@@ -1,4 +1,4 @@
-"""How often in a row a session was kept from stopping. A small file for each session: each hook is a new process."""
+"""Counts how often in a row a session was kept from stopping, in a file for each: each hook is a new process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns facts into findings, grouped in the order in which an event meets each part."""
+"""Turns facts into findings, grouped in the order in which an event passes through the parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
-    """Return the findings below the title of their group."""
+    """Return the groups of findings, each with its title."""
     groups: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
         ("install", [*settings.check_install(facts), *settings.check_double(facts), *settings.check_rivals(facts)]),

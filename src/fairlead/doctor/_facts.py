@@ -1,4 +1,4 @@
-"""The facts that the checks judge: plain values, which a test can write down. Nothing here looks anything up."""
+"""The facts that the checks judge, as plain values that a test can construct. Nothing here reads the system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ apart   in an empty home, because here the event would run a command or notify t
 
 
 SLOW_SECONDS = 0.05
-"""A delay that a user does not notice."""
+"""The longest delay that a user does not notice."""
 
 EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
@@ -33,7 +33,7 @@ class Client(msgspec.Struct, frozen=True):
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
-    """How a program ended that was asked for its version."""
+    """The result of running a program to get its version."""
 
     exit_code: int | None = None
     """`None`: it could not be started, or did not end."""
@@ -53,7 +53,7 @@ class Program(msgspec.Struct, frozen=True):
     is_python: bool = False
     """Whether it is the slower launcher, for machines without a C compiler."""
     start: ProgramResult = ProgramResult()
-    """How `--version` ended, for which the launcher starts its Python."""
+    """The result of `--version`, for which the launcher starts its Python."""
     python_there: bool = True
     imports: ProgramResult = ProgramResult()
     """The version of the Fairlead that this Python imports."""
@@ -73,9 +73,9 @@ class OtherDaemon(msgspec.Struct, frozen=True):
 
     pid: int
     listens: bool = True
-    """Whether it has a socket that was made for this home."""
+    """Whether it listens on a socket of this home."""
     different_variables: tuple[str, ...] = ()
-    """The variables that determine its folders and have other values than here."""
+    """The variables for its folders whose values differ from those of this process."""
 
 
 class Daemon(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Daemon(msgspec.Struct, frozen=True):
     socket: Entry
     lock: Entry
     state: Literal["running", "down", "refused", "silent", "odd"] = "down"
-    """refused: nothing listens on the socket; silent: no answer in time; odd: another answer than a daemon's."""
+    """refused: nothing listens on the socket; silent: no answer in time; odd: the answer is not a daemon's."""
     error: str = ""
     version: str = ""
     pid: int = 0
@@ -96,9 +96,9 @@ class Daemon(msgspec.Struct, frozen=True):
     """Bytes."""
     user: int = 0
     starts_on_demand: bool = True
-    """Whether an event starts one."""
+    """Whether an event starts a daemon."""
     integrity_limits: tuple[str, ...] = ()
-    """Limits of the integrity check that were met, each with its project."""
+    """Limits of the integrity check that were reached, each with its project."""
 
 
 class Database(msgspec.Struct, frozen=True):
@@ -142,9 +142,9 @@ class Policy(msgspec.Struct, frozen=True):
     hints: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_unusable: bool = False
-    """There is a file, and neither it nor an earlier version of it can be read."""
+    """Whether there is a file, but neither it nor an earlier version of it can be read."""
     integrity: str = "off"
-    """What is done about protected files that a tool has changed; `off` also without such files."""
+    """The setting `preToolUse.integrity`; `off` also if no files are protected."""
     trust: tuple[FileTrust, ...] = ()
     """Which of the files are trusted."""
     answer_seconds: int = 0
@@ -152,7 +152,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """How one hook ran."""
+    """The result of running one hook."""
 
     event: str
     scope: str
@@ -169,7 +169,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class HookRuns(msgspec.Struct, frozen=True):
-    """How all hooks ran."""
+    """The results of running all hooks."""
 
     runs: tuple[Run, ...] = ()
     started_daemon: bool = False
@@ -178,12 +178,12 @@ class HookRuns(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """Everything that was found out."""
+    """All facts about an installation."""
 
     version: str
     cwd: str
     scopes: tuple[str, ...]
-    """Those that were asked about."""
+    """The requested scopes of settings."""
     files: tuple[SettingsFile, ...]
     statuses: tuple[InstallStatus, ...]
     client: Client
@@ -193,7 +193,7 @@ class Facts(msgspec.Struct, frozen=True):
     on_path: tuple[str, ...]
     """Programs `fairlead` on the PATH that belong to another installation."""
     moved_variables: tuple[str, ...]
-    """The variables by which the settings give hooks other folders than ours."""
+    """The folder variables that the client's settings set to other values than this process has."""
     daemon: Daemon
     state: State
     policy: Policy

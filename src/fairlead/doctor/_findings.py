@@ -17,31 +17,31 @@ class Finding(msgspec.Struct, frozen=True):
     """The result of one check."""
 
     check: str
-    """Its name, such as `daemon.stuck`, which stays the same from version to version."""
+    """The name of the check, such as `daemon.stuck`. It stays the same from version to version."""
     level: Level
     found: str
-    """What is the case."""
+    """The state that was found, as text."""
     advice: str = ""
     """What to do; empty if there is nothing to do."""
 
 
 def ok(check: str, found: str, advice: str = "") -> Finding:
-    """Return a finding for what is as it should be."""
+    """Return a finding without a problem."""
     return _finding(check, "ok", found, advice)
 
 
 def warning(check: str, found: str, advice: str) -> Finding:
-    """Return a finding for what works, but not as well as it could, or perhaps not for long."""
+    """Return a finding about something that works, but not well, or perhaps not for long."""
     return _finding(check, "warning", found, advice)
 
 
 def wrong(check: str, found: str, advice: str) -> Finding:
-    """Return a finding for what does not work."""
+    """Return a finding about something that does not work."""
     return _finding(check, "wrong", found, advice)
 
 
 def skipped(check: str, found: str, advice: str = "") -> Finding:
-    """Return a finding for what was not checked, and why."""
+    """Return a finding about something that was not checked, with the reason."""
     return _finding(check, "skipped", found, advice)
 
 

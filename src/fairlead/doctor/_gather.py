@@ -1,4 +1,4 @@
-"""Gathers all facts, from every probe."""
+"""Gathers the facts of all probes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def gather(options: Options, version: str) -> Facts:
-    """Return all facts. The hooks are run last: they may start a daemon, and the report is about the state before."""
+    """Return all facts. The hooks are run last, because they may start a daemon and so change the other facts."""
     cwd, environ = _current_folder(), dict(os.environ)
     installer = client_named(options.client).installer
     scopes = (options.scope,) if options.scope else tuple(installer.SCOPES)
     files = installer.inspect(cwd, environ)
     hooks = [hook for file in files for hook in file.hooks]
     own, client = own_launcher(), probe_client(options.client, options.client_version)
-    moved = settles(files, environ)
+    moved = moved_variables(files, environ)
     policy, layers = probe_policy(str(cwd))
     daemon, state = probe_daemon(environ), probe_state()
     chosen = list(select_hooks(hooks, scopes))
@@ -85,8 +85,8 @@ def environment(files: Iterable[SettingsFile]) -> dict[str, str]:
     return {name: value for file in files for name, value in file.env.items()}
 
 
-def settles(files: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the variables by which hooks find other folders than this process does."""
+def moved_variables(files: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folder variables that the settings set to other values than this process has."""
     given = environment(files)
     return tuple(name for name in FOLDER_VARIABLES if name in given and given[name] != environ.get(name, ""))
 

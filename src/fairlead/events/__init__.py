@@ -1,6 +1,6 @@
 """Typed events, the outputs of hooks and how outputs merge, parsing and encoding. No I/O.
 
-Modules are loaded on first use: a process that decides one event needs few of the types.
+Modules are imported on first use, because a process that decides one event needs few of the types.
 """
 
 from __future__ import annotations
@@ -9,6 +9,23 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fairlead.events._agent_events import (
+        Elicitation,
+        ElicitationResult,
+        PermissionDenied,
+        PermissionRequest,
+        PostToolBatch,
+        PostToolUse,
+        PostToolUseFailure,
+        PreToolUse,
+        SubagentStart,
+        SubagentStop,
+        TaskCompleted,
+        TaskCreated,
+        TaskEvent,
+        TeammateIdle,
+        ToolEvent,
+    )
     from fairlead.events._event import DEFAULT_CLIENT, Event, OtherEvent
     from fairlead.events._factories import (
         post_tool_use,
@@ -22,7 +39,19 @@ if TYPE_CHECKING:
         subagent_stop,
         user_prompt_submit,
     )
-    from fairlead.events._life import (
+    from fairlead.events._names import EVENT_NAMES, HookEvent, snake_case
+    from fairlead.events._output import HookOutput, Permission
+    from fairlead.events._parse import (
+        MAX_PAYLOAD,
+        decode_json,
+        encode,
+        encode_json,
+        parse,
+        to_payload,
+        validate_base_payload,
+        validate_subagent_start_payload,
+    )
+    from fairlead.events._session_events import (
         ConfigChange,
         CwdChanged,
         DirectoryAdded,
@@ -45,38 +74,10 @@ if TYPE_CHECKING:
         WorktreeCreate,
         WorktreeRemove,
     )
-    from fairlead.events._names import HookEvent, snake_case
-    from fairlead.events._output import HookOutput, Permission
-    from fairlead.events._parse import (
-        MAX_PAYLOAD,
-        decode_json,
-        encode,
-        encode_json,
-        parse,
-        to_payload,
-        validate_base_payload,
-        validate_subagent_start_payload,
-    )
-    from fairlead.events._work import (
-        Elicitation,
-        ElicitationResult,
-        PermissionDenied,
-        PermissionRequest,
-        PostToolBatch,
-        PostToolUse,
-        PostToolUseFailure,
-        PreToolUse,
-        SubagentStart,
-        SubagentStop,
-        TaskCompleted,
-        TaskCreated,
-        TaskEvent,
-        TeammateIdle,
-        ToolEvent,
-    )
 
 __all__ = [
     "DEFAULT_CLIENT",
+    "EVENT_NAMES",
     "MAX_PAYLOAD",
     "ConfigChange",
     "CwdChanged",
@@ -155,7 +156,7 @@ __getattr__ = lazy_exports(
             "subagent_stop",
             "user_prompt_submit",
         ),
-        "_life": (
+        "_session_events": (
             "ConfigChange",
             "CwdChanged",
             "DirectoryAdded",
@@ -178,7 +179,7 @@ __getattr__ = lazy_exports(
             "WorktreeCreate",
             "WorktreeRemove",
         ),
-        "_names": ("HookEvent", "snake_case"),
+        "_names": ("EVENT_NAMES", "HookEvent", "snake_case"),
         "_output": ("HookOutput", "Permission"),
         "_parse": (
             "MAX_PAYLOAD",
@@ -190,7 +191,7 @@ __getattr__ = lazy_exports(
             "validate_base_payload",
             "validate_subagent_start_payload",
         ),
-        "_work": (
+        "_agent_events": (
             "Elicitation",
             "ElicitationResult",
             "PermissionDenied",

@@ -1,4 +1,4 @@
-"""The base of all events: a frozen value that also keeps the fields it does not know."""
+"""The base class of all events: a frozen value that also keeps unknown fields of the payload."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 LOCAL_FIELDS = ("client", "extra", "received", "metadata")
-"""Fields that are not part of the payload. A payload may have keys of the same names: the encoded names of these fields
-are ones that no client sends."""
+"""Fields that are not part of the payload. A payload may have keys of the same names, so msgspec knows these fields by
+names that no client sends."""
 
 
 DEFAULT_CLIENT = "claude"
-"""The client of an event, a record or a session that names none."""
+"""The client of an event, record or session without the name of one."""
 
 
-class Event(Struct, frozen=True, kw_only=True, eq=False):
+class Event(
+    Struct, frozen=True, kw_only=True, eq=False, tag_field="hook_event_name", tag=True, forbid_unknown_fields=True
+):
     """An event that a client sends to its hooks. A field that the client did not send is `None`."""
 
     event_type: ClassVar[HookEvent | None] = None
@@ -28,13 +30,16 @@ class Event(Struct, frozen=True, kw_only=True, eq=False):
     event_name: ClassVar[str] = ""
     """The event's name as the client spells it: `PreToolUse`."""
     can_block: ClassVar[bool] = False
-    """The event is a gate: a hook can block what it announces, and a hook that fails denies it."""
+    """Whether the event is a gate: a hook can block the announced action, and a hook that fails denies it."""
     keeps_going: ClassVar[bool] = False
-    """A block does not forbid anything: it keeps the agent from stopping."""
+    """Whether a block keeps the agent from stopping, instead of forbidding an action."""
     subject_field: ClassVar[str | None] = None
-    """The field that a matcher is tested against; `None` where the client has no matcher."""
+    """The field that a matcher is tested against; `None` if the event has no matcher."""
     required_text: ClassVar[tuple[str, ...]] = ("session_id", "transcript_path", "cwd")
-    """Fields that may be absent where they are optional, but never blank."""
+    """Fields that must not be blank. Optional ones may be absent."""
+
+    tool_name: ClassVar[str | None] = None
+    """The tool's name, on events about a tool call."""
 
     session_id: str
     transcript_path: str | None = None
@@ -46,16 +51,16 @@ class Event(Struct, frozen=True, kw_only=True, eq=False):
     effort: dict[str, Any] | None = None
 
     client: str = field(default=DEFAULT_CLIENT, name="fairlead:client")
-    """Whose tools' names and inputs it has: the name of a client in `fairlead.clients`."""
+    """The name of the client in `fairlead.clients` that sent the event. Tool names and inputs are that client's."""
     extra: dict[str, Any] = field(default_factory=dict, name="fairlead:extra")
-    """What the client sent and has no field here; it is encoded again unchanged."""
+    """The keys of the payload that have no field here. They are encoded again unchanged."""
     received: float | None = field(default=None, name="fairlead:received")
     """When the event was received, in Unix time."""
     metadata: dict[str, Any] | None = field(default=None, name="fairlead:metadata")
-    """Data of the host program for its hooks. Never encoded."""
+    """Data that the host program passes to its hooks. Never encoded."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Register every event of the client under its name."""
+        """Register each event type under its name."""
         super().__init_subclass__(**options)
         if "event_name" not in cls.__dict__:
             cls.event_name = cls.__name__
@@ -79,17 +84,12 @@ class Event(Struct, frozen=True, kw_only=True, eq=False):
         return datetime.fromtimestamp(self.received, UTC)
 
     @property
-    def tool_name(self) -> str | None:
-        """The tool's name, on events about a tool call."""
-        return None
-
-    @property
     def subagent_id(self) -> str | None:
-        """The subagent's id, on events that are about one or come from one."""
+        """The id of the subagent that the event is about or comes from."""
         return self.agent_id
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields but the time of receipt and the metadata."""
+        """Compare all fields except `received` and `metadata`."""
         if type(other) is not type(self):
             return NotImplemented
         fields = (f for f in self.__struct_fields__ if f not in {"received", "metadata"})
@@ -101,4 +101,4 @@ class Event(Struct, frozen=True, kw_only=True, eq=False):
 class OtherEvent(Event, frozen=True, kw_only=True):
     """An event that this version does not know. Its payload is in `extra`."""
 
-    event_name: str  # type: ignore[misc]  # a field here, a constant of every other event
+    event_name: str  # type: ignore[misc]  # a field here, a class variable of every other event

@@ -1,22 +1,22 @@
-"""Functions that create the ten events of the hook-system document: for tests and for agents' own programs."""
+"""Functions that create the ten events of the hook-system document, for tests and for custom agents."""
 
 from __future__ import annotations
 
 from time import time
 
-from fairlead.events._life import (
-    PreCompact,
-    SessionEnd,
-    SessionStart,
-    Stop,
-    UserPromptSubmit,
-)
-from fairlead.events._work import (
+from fairlead.events._agent_events import (
     PostToolUse,
     PostToolUseFailure,
     PreToolUse,
     SubagentStart,
     SubagentStop,
+)
+from fairlead.events._session_events import (
+    PreCompact,
+    SessionEnd,
+    SessionStart,
+    Stop,
+    UserPromptSubmit,
 )
 
 TYPE_CHECKING = False

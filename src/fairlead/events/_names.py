@@ -1,4 +1,4 @@
-"""The names of the events. Knows no payload: the event types register themselves here."""
+"""The names of the events. The event types register themselves here; this module knows no payloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TYPES: dict[str, type[Event]] = {}
 
 
 class HookEvent(Enum):
-    """The events of Claude Code's life cycle, 33 as of client 2.1.325."""
+    """The hook events of Claude Code, 33 as of client 2.1.325."""
 
     SessionStart = "SessionStart"
     Setup = "Setup"
@@ -62,7 +62,7 @@ class HookEvent(Enum):
 
     @classmethod
     def find(cls, name: str) -> HookEvent | None:
-        """Return the event of a name as `parse` does; `None` for an unknown name."""
+        """Return the event for a name, in any case like `parse`; `None` for an unknown name."""
         if not isinstance(name, str):
             return None
         return _BY_NAME.get(name) or _BY_FOLDED.get(_fold(name))
@@ -84,7 +84,7 @@ class HookEvent(Enum):
     def type(self) -> type[Event]:
         """The type of this event's payload."""
         if self.value not in TYPES:
-            getattr(sys.modules["fairlead.events"], self.value)  # the package loads its module, which registers it
+            getattr(sys.modules["fairlead.events"], self.value)  # imports the module that registers the type
         return TYPES[self.value]
 
     @property
@@ -93,7 +93,7 @@ class HookEvent(Enum):
         return self.type.can_block
 
     def __str__(self) -> str:
-        """Return the name in snake_case, as commands receive it."""
+        """Return the name in snake_case, the form that commands get in `EVENT`."""
         return self.snake
 
 
@@ -111,5 +111,7 @@ def _unknown(name: str) -> str:
     return f"unknown event {name!r}{f'; did you mean {near.value}?' if near else ''}"
 
 
+EVENT_NAMES = frozenset(event.value for event in HookEvent)
+"""As the client spells them."""
 _BY_NAME = {event.value: event for event in HookEvent}
 _BY_FOLDED = {_fold(event.value): event for event in HookEvent}

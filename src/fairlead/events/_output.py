@@ -37,24 +37,24 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     continue_execution: bool = True
     """False blocks."""
     stop_reason: str | None = None
-    """Why it blocks."""
+    """The reason of the block."""
     suppress_logging: bool = False
     """Keep the event out of the host's logs."""
     system_message: str | None = None
     """A message to the user."""
     updated_input: dict[str, Any] | None = None
-    """The tool's whole new input."""
+    """The new input of the tool, complete."""
     additional_context: str | None = None
     """Text that is added to the model's context."""
     permission: Permission | None = None
-    """A verdict on the tool call itself. `allow` skips the client's own permission prompt."""
+    """The permission decision on the tool call. `allow` skips the client's own permission prompt."""
     permission_reason: str | None = None
-    """The reason of the permission; after merging, that of the strictest one."""
+    """The reason of the permission decision; after merging, the reason of the strictest decision."""
     extra: dict[str, Any] = {}
-    """Output for a client that has no field here; it is passed on unchanged."""
+    """Output keys of a client that have no field here. They are passed on unchanged."""
 
     def __post_init__(self) -> None:
-        """Refuse values of a wrong type, because a typo must not open a gate; make a denial block."""
+        """Raise for invalid values, because a typo must not open a gate. Set a denial to block."""
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
         types = (
@@ -80,12 +80,12 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def allow(cls) -> HookOutput:
-        """Return an output that neither objects nor grants anything (see `grant`)."""
+        """Return an output without an opinion. To permit a tool call without asking the user, use `grant`."""
         return cls()
 
     @classmethod
     def block(cls, reason: str) -> HookOutput:
-        """Return an output that blocks what the event announces."""
+        """Return an output that blocks the action that the event announces."""
         return cls(continue_execution=False, stop_reason=reason)
 
     @classmethod
@@ -137,7 +137,7 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.stop_reason if self.stop_reason is not None else self.permission_reason
 
     def merge(self, later: HookOutput) -> HookOutput:
-        """Return this output merged with that of a later hook."""
+        """Return this output merged with the output of a later hook."""
         if later == _NO_OPINION:
             return self
         if self == _NO_OPINION:

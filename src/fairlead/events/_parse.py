@@ -1,15 +1,15 @@
-"""From a payload to an event and back. Any input is parsed or raises `PayloadError`."""
+"""Parses payloads into events, and encodes events as payloads. Invalid input raises `PayloadError`."""
 
 from __future__ import annotations
 
 from time import time
 
 from fairlead.errors import PayloadError
+from fairlead.events._agent_events import SubagentStart
 from fairlead.events._event import LOCAL_FIELDS, Event, OtherEvent
 from fairlead.events._names import TYPES, HookEvent
-from fairlead.events._work import SubagentStart
 from fairlead.lazy import cache
-from fairlead.structs import LIGHT, NeedsMsgspec, ValidationError, convert
+from fairlead.structs import LIGHT, NeedsMsgspec, ValidationError, convert, json_decoder
 from fairlead.structs import decode_json as _decode
 from fairlead.structs import encode_json as _encode
 from fairlead.structs import force_setattr as _set
@@ -18,8 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING or not LIGHT:
     from collections.abc import Mapping
 else:
-    from _collections_abc import Mapping  # `os` has it already; `collections` takes a millisecond
+    from _collections_abc import Mapping  # imported by `os` already; importing `collections` takes a millisecond
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from msgspec.structs import FieldInfo
@@ -29,7 +30,7 @@ MAX_PAYLOAD = 64 * 1024 * 1024
 """Bytes. Larger payloads are refused before they are decoded."""
 
 ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
-"""Field names of other documents and older tools → the client's own names."""
+"""Field names of other documents and older tools → the client's names."""
 
 _NAME_KEYS = ("hook_event_name", "hook_type", "event")
 _IDENTITY = frozenset({"session_id", "transcript_path", "cwd", "agent_id", "agent_type", "tool_input"})
@@ -46,15 +47,19 @@ _PLAIN_TYPES: dict[str, tuple[type, ...]] = {
     "bool | None": (bool,),
     "int | float | None": (int, float),
 }
-"""Annotation → the types of a value in JSON, where msgspec is not there to check them."""
+"""Annotation → the accepted types of a JSON value, for processes that do not import msgspec."""
 
 
 def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent | str | None = None) -> Event:
     """Parse a client's payload into a typed event.
 
-    `event` is the expected event: the payload may omit its name, but not contradict it. Unknown fields and events are
-    kept.
+    `event` is the expected event. The payload may omit the event's name, but not contain another one. Unknown fields
+    and events are kept.
     """
+    if type(payload) is bytes and not LIGHT:
+        parsed = _parse_expected(payload, event)
+        if parsed is not None:
+            return parsed
     try:
         raw = _decode(payload) if type(payload) is bytes and len(payload) <= MAX_PAYLOAD else None
     except (ValueError, RecursionError):
@@ -68,7 +73,7 @@ def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent
 
 
 def to_payload(event: Event) -> dict[str, Any]:
-    """Return the payload as a dict: every key and value that was parsed, and the event's name."""
+    """Return the payload as a dict: all parsed keys and values, and the event's name."""
     payload: dict[str, Any] = {}
     for field in event.__struct_fields__:
         if field not in LOCAL_FIELDS and (value := getattr(event, field)) is not None:
@@ -112,7 +117,7 @@ def decode_json(data: bytes | bytearray | str) -> Any:
 
 
 def validate_base_payload(event: Event) -> None:
-    """Raise `PayloadError` if a field that all events share is blank."""
+    """Raise `PayloadError` if one of the fields that all events share is blank."""
     _check_text(event, Event.required_text)
 
 
@@ -120,6 +125,31 @@ def validate_subagent_start_payload(event: SubagentStart) -> None:
     """Raise `PayloadError` if a required field of a SubagentStart is blank; the base fields are checked first."""
     validate_base_payload(event)
     _check_text(event, SubagentStart.required_text[len(Event.required_text) :])
+
+
+# -- payloads as the client sends them -------------------------------------------------------------------
+
+
+_expected: dict[HookEvent | str | None, Callable[[bytes], Event]] = {}
+"""Name of an event → what decodes its payload in one step."""
+
+
+def _parse_expected(payload: bytes, name: HookEvent | str | None) -> Event | None:
+    """Return the event of a payload whose keys and types are all known; `None` if it has to be read field by field."""
+    if name not in _expected and name in TYPES:
+        _expected[name] = json_decoder(TYPES[name])
+    decode = _expected.get(name)
+    if decode is None or len(payload) > MAX_PAYLOAD or b"null" in payload or b"fairlead:" in payload:
+        return None
+    try:
+        event = decode(payload)
+    except (ValueError, RecursionError):
+        return None
+    if event.received is not None or event.extra or event.metadata is not None:
+        return None  # it names one of our own fields with escapes
+    _set(event, "received", time())
+    _check_text(event, event.required_text)
+    return event
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -205,7 +235,7 @@ def _agreed_name(stated: str | None, event: HookEvent | str) -> str:
 
 
 def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert a payload whose keys and types are all known in one step; other payloads field by field."""
+    """Convert a payload in one step if all its keys and types are known, else field by field."""
     if LIGHT:
         return _convert_plain(raw, kind, name)
     if kind is None or raw.get("hook_event_name") != kind.__name__:
@@ -221,7 +251,7 @@ def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
 
 
 def _convert_plain(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert a payload whose fields have the types that they should have; unknown keys and nulls go to `extra`."""
+    """Convert a payload whose fields have the expected types. Unknown keys and nulls go to `extra`."""
     if kind is None or raw.get("hook_event_name") != kind.__name__ or not raw.keys().isdisjoint(ALIASES):
         raise NeedsMsgspec(name)
     annotations: dict[str, str] = getattr(kind, "__struct_types__", {})
@@ -238,7 +268,7 @@ def _convert_plain(raw: dict[str, Any], kind: type[Event] | None, name: str) -> 
 
 
 def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert a payload with aliases, unknown keys, nulls or invalid values; what fits no field goes to `extra`."""
+    """Convert a payload with aliases, unknown keys, nulls or invalid values. Values that fit no field go to `extra`."""
     fields = raw
     if not raw.keys().isdisjoint(ALIASES):
         named = {field: raw[alias] for alias, field in ALIASES.items() if alias in raw}
@@ -247,13 +277,13 @@ def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str)
         kind, fields = OtherEvent, {**fields, "event_name": name}
     values = {field: fields[field] for field in _payload_fields(kind) if field in fields}
     set_aside: dict[str, Any] = {}
-    while True:  # each turn removes a field, or raises
+    while True:  # each pass removes a field, or raises
         try:
             event = convert(values, kind)
             break
         except ValidationError as error:
             field = _optional_field_or_raise(str(error), kind)
-        except UnicodeEncodeError:  # msgspec cannot name text with an unpaired surrogate where no text belongs
+        except UnicodeEncodeError:  # msgspec cannot put text with an unpaired surrogate into its error message
             field = _field_with_surrogate(values, kind)
         set_aside[field] = fields[field]
         del values[field]
@@ -264,7 +294,7 @@ def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str)
 
 
 def _extra(raw: dict[str, Any], kind: type[Event], set_aside: dict[str, Any], name: str) -> dict[str, Any]:
-    """Collect what fits no field: unknown keys, nulls, values of newer types."""
+    """Collect the values that fit no field: unknown keys, nulls, values of newer types."""
     known = _known(kind)
     extra = {key: value for key, value in raw.items() if key not in known or value is None}
     extra.update(set_aside)
@@ -276,7 +306,7 @@ def _extra(raw: dict[str, Any], kind: type[Event], set_aside: dict[str, Any], na
 
 @cache
 def _known(kind: type[Event]) -> frozenset[str]:
-    """Return the payload keys that the event's own fields encode."""
+    """Return the payload keys that have a field in the event type, and the event's name."""
     return frozenset({*kind.__struct_fields__, "hook_event_name"} - {*LOCAL_FIELDS, "event_name"})
 
 
@@ -289,7 +319,7 @@ def _payload_fields(kind: type[Event]) -> tuple[str, ...]:
 
 
 def _optional_field_or_raise(message: str, kind: type[Event]) -> str:
-    """Return the field with the invalid value if the event does not need it; otherwise raise."""
+    """Return the field with the invalid value if it is optional; otherwise raise `PayloadError`."""
     import re
 
     if missing := re.search(_MISSING, message):
@@ -318,7 +348,7 @@ def _is_needed(field: str, kind: type[Event]) -> bool:
 
 
 def _field_with_surrogate(values: dict[str, Any], kind: type[Event]) -> str:
-    """Return the first field whose text msgspec cannot read, if the event does not need it; otherwise raise."""
+    """Return the first field whose text msgspec cannot read if it is optional; otherwise raise `PayloadError`."""
     for known in _fields(kind):
         if known.name in values:
             try:
@@ -341,7 +371,7 @@ def _missing(kind: type[Event], field: str) -> PayloadError:
 def _check_text(event: Event, fields: tuple[str, ...]) -> None:
     for field in fields:
         value = getattr(event, field)
-        if value is None:
+        if value is None or (value.isascii() and value.isprintable() and value.strip()):
             continue
         if not value or value.isspace():
             raise _blank(field)

@@ -1,4 +1,4 @@
-"""Runs the commands of a plan, one after the other or in parallel. What their results mean is for `decide.settle`."""
+"""Runs the commands of a plan, one after the other or in parallel. `decide.settle` interprets their results."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def run_commands(
     """Run the plan's commands with the payload on their stdin. Returns their results in the order of the plan.
 
     `deadline` (`time.monotonic()`) applies to all of them together. `watch` is called in the thread that runs a
-    command; a command for which no time was left is reported once, as failed. Raises `HookCancelled` if the caller no
-    longer waits; no process is left behind.
+    command. A command for which no time is left is reported once, as failed. Raises `HookCancelled` if the caller no
+    longer waits. All processes have ended by then.
     """
     due = inf if deadline is None else deadline
     run = _PlanRun(plan, payload, due, cancellation or CancellationToken(), watch or _ignore)

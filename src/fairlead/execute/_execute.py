@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import time
 
-from fairlead.decide import settle, verdict_of
+from fairlead.decide import settle
 from fairlead.errors import HookCancelled
 from fairlead.journal import MAX_REASON_LENGTH, CommandResult, CommandsRecord
 
@@ -38,13 +38,13 @@ def execute(
 
 
 def commands_record(event_id: str, settled: Settled, exit_code: int, seconds: float) -> CommandsRecord:
-    """Return the journal's record of how the commands of an event have ended."""
+    """Return the journal's record of the results of an event's commands."""
     return CommandsRecord(
         id=event_id,
         at=time(),
-        verdict=verdict_of(settled.output),
+        verdict=settled.verdict,
         exit=exit_code,
-        reason=(settled.output.reason or "")[:MAX_REASON_LENGTH],
+        reason=settled.reason[:MAX_REASON_LENGTH],
         seconds=seconds,
         steps=tuple(
             CommandResult(r.step.run if r.step.show_command else "", r.status, r.exit_code, r.seconds)
@@ -76,7 +76,7 @@ def _settled(
 def _notifier(
     event: Event, plan: Plan, notifications: Notifications | None
 ) -> Callable[[Step, StepResult | None], None] | None:
-    """Return what notifies the user of each command that asks for it (`notifyPerCommand`)."""
+    """Return a function that notifies the user of commands with `notifyPerCommand`; `None` if there are none."""
     if notifications is None or not any(step.notify for step in plan.steps):
         return None
     from fairlead.notify import command_note, send

@@ -1,4 +1,4 @@
-"""Whether files that a command depends on have changed, according to git. If git cannot tell, they have."""
+"""Asks git whether files that a command depends on have changed. If git fails, they count as changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.process import CancellationToken, run_process
 
 _GIT_TIMEOUT = 10.0  # seconds
 _BASE = "HEAD@{24.hours.ago}"
-"""What was committed since then counts as changed, else a commit would bypass every check."""
+"""Files that were committed since then count as changed. Otherwise a commit would bypass every check."""
 
 
 class FileChanges:
@@ -65,7 +65,7 @@ class FileChanges:
 
 
 def _names(listed: str) -> list[str]:
-    """Parse the entries `XY name`; a moved or copied file is followed by its former name."""
+    """Parse the entries `XY name`. The entry of a moved or copied file is followed by its former name."""
     names = []
     entries = iter(listed.split("\0"))
     for entry in entries:

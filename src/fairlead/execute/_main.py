@@ -1,6 +1,6 @@
 """The program that a launcher starts when the daemon replies with a plan.
 
-It runs the plan in the caller's process, answers the client, and leaves the results in the spool.
+It runs the plan in the caller's process, answers the client, and writes the results to the spool.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 from fairlead.clients import client_named
 from fairlead.decide import Decision, apply_journal_settings, settle
 from fairlead.errors import FairleadError, UsageError, failure_exit_code
-from fairlead.execute._blocks import cancelled_by_signals, reserved_stdout
 from fairlead.execute._execute import commands_record, execute
+from fairlead.execute._process_context import cancelled_by_signals, reserved_stdout
 from fairlead.execute._stdio import read_stdin, write_answer
 from fairlead.ipc import begin_printing, give_receipt
 from fairlead.journal import spool_folder, spool_record
@@ -32,18 +32,19 @@ _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
 class BadPlanError(FairleadError):
-    """A plan that no daemon of this version has written."""
+    """The plan is invalid: no daemon of this version has written it."""
 
 
 def main() -> None:
     """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N] [--receipt NAME] [--results-fd N]`, and exit.
 
-    The payload is on stdin. With results, the launcher has run the plan, but lost its daemon; nothing is run again.
+    The payload is on stdin. With `--results-fd`, the launcher has run the plan, but the daemon is gone. Then no command
+    is run again.
     """
     words = sys.argv[1:]
     try:
         code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
-    except Exception as error:  # noqa: BLE001 - the boundary: a plan that cannot be carried out must not open a gate
+    except Exception as error:  # noqa: BLE001 - a plan that cannot be carried out must not let a gated event pass
         print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
         code = failure_exit_code(*words[:1])
     sys.exit(code)
@@ -58,10 +59,10 @@ def _run(kind: str, options: dict[str, str]) -> int:
     try:
         decision = msgspec.json.decode(_read_file(int(options["--plan-fd"])), type=Decision)
     except (ValueError, OSError) as error:
-        if "--results-fd" not in options:  # nothing has begun
+        if "--results-fd" not in options:  # no command has run yet
             _decide_again(kind, options)
         raise BadPlanError(f"the daemon's plan cannot be read: {error}") from None
-    daemon = _hidden_from_commands(options.get("--ack-fd"))
+    daemon = _ack_connection(options.get("--ack-fd"))
     payload = read_stdin(kind)
     client = client_named(options["--client"])
     event = client.parse(payload, kind)
@@ -95,7 +96,7 @@ def _decide_again(kind: str, options: dict[str, str]) -> None:
 
 
 def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:
-    """Wait for mail. If the daemon has gone while the commands ran, another process looks for a new one."""
+    """Wait for mail. If the daemon ended while the commands ran, another process starts a new one."""
     from fairlead.execute._wait import StoppedAgent, resume_wait, wait_for_mail
 
     agent = StoppedAgent(event=event, payload=payload, id=options["--id"], client=options["--client"], stdout=stdout)
@@ -118,8 +119,8 @@ def _read_file(descriptor: int) -> bytes:
         return file.read()
 
 
-def _hidden_from_commands(descriptor: str | None) -> int | None:
-    """Return the connection on which the daemon expects an acknowledgement; commands do not inherit it."""
+def _ack_connection(descriptor: str | None) -> int | None:
+    """Return the connection on which the daemon expects an acknowledgement. Commands do not inherit it."""
     if descriptor is None:
         return None
     os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - positional only
@@ -128,14 +129,14 @@ def _hidden_from_commands(descriptor: str | None) -> int | None:
 
 def _acknowledge(daemon: int | None) -> None:
     if daemon is not None:
-        with suppress(OSError):  # the daemon has gone; its successor finds the receipt
+        with suppress(OSError):  # the daemon is gone; the next one finds the receipt
             os.write(daemon, b"\n")
 
 
 def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
-    """Leave the results for the daemon. The answer is printed by now, so an error is only reported."""
+    """Write the results to the spool. The answer is already printed, so an error is only reported."""
     try:
-        with suppress(PolicyError):  # then what looks like a secret is left out, as by default
+        with suppress(PolicyError):  # then the default applies: what looks like a secret is left out
             apply_journal_settings()
         spool_record(spool_folder(), commands_record(event_id, settled, code, seconds))
     except (FairleadError, OSError) as error:

@@ -1,14 +1,14 @@
-"""Plans in the form that the launcher runs, and its report of the results. `launcher/plan.c` is the other side.
+"""Encodes plans for the launcher, and decodes its reports of the results. `launcher/plan.c` is the counterpart.
 
-A plan is text in fields that each end with a NUL; a count stands before each list:
+A plan is text in fields that each end with a NUL. A count precedes each list:
 
     1, s(equence) or p(arallel), bytes of the input (0: the payload), [variables to remove], [NAME=value …], [steps …]
-    a step: what ends a sequence, or skip; milliseconds or 0; its folder; [NAME=value …]; [argv …]
+    a step: when it ends a sequence, or skip; milliseconds or 0; its folder; [NAME=value …]; [argv …]
 
-and then the input. A step that is skipped does not run. A sequence ends `never`; on any `failure`; on the failure of a
-command that `ran`; on exit code `2`; or if it is `blocked`: by exit code 2, or because it could not be run.
+The input follows. A step with `skip` does not run. A step ends a sequence `never`; on any `failure`; if the command
+`ran` and failed; on exit code `2`; or if it is `blocked`, which is exit code 2 or a command that could not be run.
 
-A report is one line for the plan and one for each step, then the bytes that the lines count:
+A report is one line for the plan and one for each step, then the bytes whose sizes these lines give:
 
     1 done|cancelled STEPS DECISION PAYLOAD
     RESULT VALUE MILLISECONDS and, for stdout and stderr: FIRST LAST SKIPPED-LINES
@@ -41,18 +41,18 @@ _ENDS_ON: Final = {
     ("block-on-2", False): "blocked",
     ("block-on-2", True): "2",
 }
-"""By `Plan.on_failure` and `Step.passes_unchecked`."""
+"""When a step ends a sequence, by `Plan.on_failure` and `Step.passes_unchecked`."""
 _MAX_MILLISECONDS: Final = 2_000_000_000
 _SIZES: Final = 6
-"""Numbers in a line that count output."""
+"""How many numbers of a line are sizes of output."""
 
 
 class BadReport(FairleadError):
-    """A report that no launcher of this version has written."""
+    """The report is invalid: no launcher of this version has written it."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a plan."""
+    """The results of a plan, and the decision and the payload that it was made for."""
 
     cancelled: bool
     results: tuple[StepResult, ...]
@@ -64,13 +64,13 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[[Step], bool]) -> bytes | None:
-    """Return a plan for the launcher; `None` if only Python can run it. `input_` is what its steps read on stdin."""
+    """Return a plan for the launcher; `None` if only Python can run it. `input_` is the stdin of its steps."""
     if not 0 < len(plan.steps) <= MAX_STEPS or any(step.notify for step in plan.steps):
         return None
     own_input = b"" if input_ == payload else input_
     fields = [_VERSION, "p" if plan.parallel else "s", str(len(own_input))]
-    fields += _counted(sorted(ALL_VARIABLES))
-    fields += _counted(_settings(command_variables(plan.env, None, input_)))
+    fields += _with_count(sorted(ALL_VARIABLES))
+    fields += _with_count(_assignments(command_variables(plan.env, None, input_)))
     fields.append(str(len(plan.steps)))
     for step in plan.steps:
         fields += _step_fields(plan, step, is_wanted=is_wanted(step))
@@ -78,7 +78,7 @@ def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[
         text = "\0".join([*fields, ""]).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return None
-    is_split = text.count(b"\0") != len(fields)  # a NUL in a command, which no program can be given
+    is_split = text.count(b"\0") != len(fields)  # a NUL in a command, which no program accepts
     return None if is_split else text + own_input
 
 
@@ -89,24 +89,24 @@ def _step_fields(plan: Plan, step: Step, *, is_wanted: bool) -> list[str]:
         ends_on if is_wanted else "skip",
         str(milliseconds),
         step.cwd,
-        *_counted(_settings(command_variables({}, step.folder, b""))),
-        *_counted(script_argv(step)),
+        *_with_count(_assignments(command_variables({}, step.folder, b""))),
+        *_with_count(script_argv(step)),
     ]
 
 
-def _counted(items: Sequence[str]) -> list[str]:
+def _with_count(items: Sequence[str]) -> list[str]:
     return [str(len(items)), *items]
 
 
-def _settings(variables: dict[str, str]) -> list[str]:
+def _assignments(variables: dict[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in variables.items()]
 
 
 # -- reports -------------------------------------------------------------------------------------------
 
 
-class _Line(msgspec.Struct, frozen=True):
-    """How one step ended, and how much of its output was kept."""
+class _ResultLine(msgspec.Struct, frozen=True):
+    """One line of a report: the result of a step, and how much of its output was kept."""
 
     result: str
     value: int
@@ -116,8 +116,8 @@ class _Line(msgspec.Struct, frozen=True):
     stderr: tuple[int, int, int]
 
 
-class _Bytes:
-    """The bytes behind the lines, taken one part after the other."""
+class _OutputReader:
+    """Reads the output of all steps, one part after the other."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -132,7 +132,7 @@ class _Bytes:
         return part
 
     def take_stream(self, sizes: tuple[int, int, int], max_lines: int) -> str:
-        """Return the output of one stream, as `run_process` keeps it."""
+        """Return the output of one stream, in the form that `run_process` returns."""
         first, last, skipped = sizes
         if not first and not last and not skipped:
             return ""
@@ -161,30 +161,30 @@ def _read_report(data: bytes) -> Report:
     count, decision_size, payload_size = map(int, sizes)
     if version != _VERSION or state not in {"done", "cancelled"} or not 0 < count <= MAX_STEPS:
         raise ValueError(f"{head!r}")
-    *lines, behind = rest.split(b"\n", count)
+    *lines, content = rest.split(b"\n", count)
     rows = [_read_line(line) for line in lines]
     size = sum(sum(row.stdout[:2]) + sum(row.stderr[:2]) for row in rows)
-    decision = msgspec.json.decode(behind[size : size + decision_size], type=Decision)
+    decision = msgspec.json.decode(content[size : size + decision_size], type=Decision)
     if decision.plan is None or len(decision.plan.steps) != len(rows):
         raise ValueError("its parts do not match")
-    output = _Bytes(behind[:size])
+    output = _OutputReader(content[:size])
     results = [_result(step, row, output) for step, row in zip(decision.plan.steps, rows, strict=True)]
-    payload = behind[size + decision_size :]
+    payload = content[size + decision_size :]
     if len(payload) != payload_size:
         raise ValueError("it is cut off")
     return Report(state == "cancelled", tuple(result for result in results if result is not None), decision, payload)
 
 
-def _read_line(line: bytes) -> _Line:
+def _read_line(line: bytes) -> _ResultLine:
     result, *fields = line.decode("ascii").split(" ")
     value, milliseconds, *sizes = map(int, fields)
     if len(sizes) != _SIZES or min(sizes) < 0:
         raise ValueError(f"{line!r}")
-    return _Line(result, value, milliseconds, (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5]))
+    return _ResultLine(result, value, milliseconds, (sizes[0], sizes[1], sizes[2]), (sizes[3], sizes[4], sizes[5]))
 
 
-def _result(step: Step, line: _Line, output: _Bytes) -> StepResult | None:
-    """Return the result of one step; `None` if it was not its turn any more."""
+def _result(step: Step, line: _ResultLine, output: _OutputReader) -> StepResult | None:
+    """Return the result of one step; `None` if the sequence ended before it."""
     max_lines = step.max_output_lines or MAX_LINES
     stdout, stderr = output.take_stream(line.stdout, max_lines), output.take_stream(line.stderr, max_lines)
     seconds = line.milliseconds / 1000
@@ -206,7 +206,7 @@ def _result(step: Step, line: _Line, output: _Bytes) -> StepResult | None:
             raise ValueError(f"unknown result {other!r}")
 
 
-def _start_error(step: Step, line: _Line) -> str:
+def _start_error(step: Step, line: _ResultLine) -> str:
     """Describe why a step could not be started, as `run_process` does."""
     program = script_argv(step)[0]
     name = step.cwd if line.result == "no-folder" else program

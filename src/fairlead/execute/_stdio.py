@@ -1,4 +1,4 @@
-"""The process that the client started: its stdin and its stdout."""
+"""Reads the payload from stdin, and writes the answer to stdout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_stdin(kind: str) -> bytes:
-    """Read the payload, and one byte more than it may have."""
+    """Read the payload, at most one byte more than its limit, which shows that it is too large."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{kind} reads its payload from stdin, e.g. fairlead {kind} < payload.json")
     try:
@@ -24,7 +24,7 @@ def read_stdin(kind: str) -> bytes:
 
 
 def write_answer(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
-    """Print the whole answer and return the exit code. An answer that cannot be printed must not read as consent."""
+    """Print the whole answer and return its exit code. If that fails, return a code that blocks a gated event."""
     try:
         while text:
             text = text[os.write(stdout, text) :]

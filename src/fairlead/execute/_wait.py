@@ -1,7 +1,7 @@
-"""Waits for mail in place of an agent that may stop: asks the daemon for a wait, then becomes the launcher.
+"""Waits for mail when an agent may stop: requests a wait from the daemon, then replaces this process by the launcher.
 
-It happens here because the policy's commands have run in this process; the launcher takes over because a process that
-only waits should cost next to nothing.
+The wait is requested here because the policy's commands have run in this process. The launcher takes over because a
+process that only waits should need little memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIMEOUT = 10.0
 _EXTRA_TIME = 5.0
 _OK = 200
 _SEE_OTHER = 303
-_PASSED_ON = ("FAIRLEAD_STAY", "HOME")
+_PASSED_VARIABLES = ("FAIRLEAD_STAY", "HOME")
 
 
 class StoppedAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +36,16 @@ class StoppedAgent(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     caller: Caller | None = None
     stdout: bytes = b""
-    """What must be printed whatever the wait brings."""
+    """Output that must be printed, whatever the result of the wait."""
     wakes: bool = False
-    """The client does not wait for this hook: its end wakes the session."""
+    """Whether the client does not wait for this hook, and the end of the hook wakes the session."""
 
 
 def wait_for_mail(agent: StoppedAgent) -> int | None:
     """Wait until mail comes or the time is up, and answer the client. Returns the exit code.
 
-    Returns `None` if no daemon answers. Where a launcher is installed it replaces this process, and nothing is
-    returned.
+    Returns `None` if no daemon answers. If a launcher is installed, it replaces this process, and the function does not
+    return.
     """
     response = _request_wait(agent)
     if response is not None and response.status == _SEE_OTHER:
@@ -69,8 +69,8 @@ def _print(agent: StoppedAgent, response: Response) -> int:
 
 
 def resume_wait(agent: StoppedAgent) -> None:
-    """Replace this process by one that finds or starts a daemon and asks it. Returns only if that fails."""
-    _put_on_stdin(agent.payload)
+    """Replace this process by one that finds or starts a daemon, and waits again. Returns only if that fails."""
+    _restore_stdin(agent.payload)
     words = ["--waited", "--launched", agent.id, "--client", agent.client]
     replace_process(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *words)
 
@@ -88,7 +88,7 @@ def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) ->
 def _request_wait(agent: StoppedAgent) -> Response | None:
     from fairlead.clients import client_or_default
 
-    names = (*client_or_default(agent.client).variables.while_waiting, *_PASSED_ON)
+    names = (*client_or_default(agent.client).variables.while_waiting, *_PASSED_VARIABLES)
     request = {
         "event": agent.event.event_name,
         "client": agent.client,
@@ -113,7 +113,7 @@ def _wait(agent: StoppedAgent, response: Response) -> Response | None:
     milliseconds = response.headers.get("fairlead-wait", "0")
     launcher = os.path.join(os.path.dirname(sys.executable), "fairlead-hook")
     if os.access(launcher, os.X_OK):
-        _put_on_stdin(agent.payload)
+        _restore_stdin(agent.payload)
         words = [agent.event.event_name, *(["--wake"] if agent.wakes else []), "--id", agent.id]
         replace_process(
             launcher, "--wait", token, milliseconds, *words, "--client", agent.client, "--python", sys.executable
@@ -121,8 +121,8 @@ def _wait(agent: StoppedAgent, response: Response) -> Response | None:
     return try_request("GET", f"/v1/waits/{token}", timeout=int(milliseconds) / 1000 + _EXTRA_TIME)
 
 
-def _put_on_stdin(payload: bytes) -> None:
-    """Make the payload readable on stdin again, for the case that the wait breaks off."""
+def _restore_stdin(payload: bytes) -> None:
+    """Make the payload readable on stdin again, for a process that continues if the wait fails."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:

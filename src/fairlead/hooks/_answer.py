@@ -1,7 +1,7 @@
-"""Reads a command's answer: the client's official output, and the hook-system document's keys.
+"""Reads a command's answer: the client's official output keys, and those of the hook-system document.
 
-An answer that cannot be understood raises `CommandFailed`, and so denies on a gate. The client itself would allow most
-of them: text before the JSON, broken JSON, an unknown decision, a plain failure.
+An invalid answer raises `CommandFailed`, and so denies on a gate. The client itself would allow the action for most
+invalid answers: text before the JSON, broken JSON, an unknown decision, a plain failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYS = frozenset(
         *("hookSpecificOutput", "permissionDecision"),
     }
 )
-"""Keys that distinguish an answer from other output."""
+"""Keys that only an answer has, and no other output."""
 
 _MAX_STARTS = 32
 _OUTPUT_KEYS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
@@ -58,7 +58,7 @@ def _ending(exit_code: int) -> str:
 
 
 def _blocked(text: str, errors: str) -> HookOutput:
-    """Return the output of a command that blocks by its exit code. Its JSON may add a message, or the reason."""
+    """Return the output for a command that blocks by its exit code. Its JSON may contain a message, or the reason."""
     try:
         answer = _answer(_parsed(text), None)
     except CommandFailed:
@@ -74,8 +74,8 @@ def _blocked(text: str, errors: str) -> HookOutput:
 def _document(text: str, event: Event) -> dict[str, Any] | None:
     """Return the JSON object in the output; `None` if it is plain text or empty.
 
-    A program may log before it answers. Text that only resembles an answer is refused, unless the event accepts any
-    text as context.
+    A program may print log lines before its answer. Text that contains the keys of an answer but is not valid raises
+    `CommandFailed`, unless the event accepts any text as context.
     """
     if text.startswith("{"):
         return _parsed(text)
@@ -92,7 +92,7 @@ def _document(text: str, event: Event) -> dict[str, Any] | None:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Yield the first positions at which an object may start."""
+    """Yield the first positions at which a JSON object may start."""
     start = text.find("{")
     for _ in range(_MAX_STARTS):
         if start == -1:
@@ -147,7 +147,7 @@ def _client_output(document: dict[str, Any]) -> HookOutput:
 
 
 def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutput:
-    """Read the client's keys of a single event."""
+    """Read the client's keys that are specific to an event."""
     specific = _object(document, "hookSpecificOutput") or {}
     named = _text(specific, "hookEventName")
     if event is not None and named is not None and named != event.event_name:
@@ -178,7 +178,10 @@ def _request(specific: dict[str, Any]) -> HookOutput:
 
 
 def _verdict(permission: str, reason: str | None, message: str | None = None) -> HookOutput:
-    """Return the decision. A denial without a reason takes the message to the user for one, as plugins mean it."""
+    """Return the output for a permission decision.
+
+    A denial without a reason gets the message to the user as its reason, because plugins put it there.
+    """
     if permission == "deny":
         return HookOutput.deny(reason or message or "denied by a command that gave no reason")
     if permission == "ask":

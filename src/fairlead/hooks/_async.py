@@ -8,8 +8,8 @@ from types import coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from fairlead.errors import HookCancelled, HookFailure
-from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, own_cancellation, skip_reason, with_deadline
+from fairlead.hooks._call import CallResult
+from fairlead.hooks._limits import as_failure, own_cancellation, skip_reason, timeout_error, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event
     from fairlead.hooks._context import HookContext
-    from fairlead.hooks._hook import Registered
-    from fairlead.hooks._quick import Stepped
+    from fairlead.hooks._hook import RegisteredHook
+    from fairlead.hooks._quick import FirstStep
 
 
-async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
+async def call_async(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: float) -> CallResult:
     """Call the hook and wait for its result, at most `timeout` seconds."""
     start = perf_counter()
     answer, error = None, skip_reason(ctx, timeout)
@@ -34,32 +34,32 @@ async def call_async(hook: Registered, event: Event, ctx: HookContext, timeout: 
                     waits_for = running.send(None)
                 except StopIteration as stop:
                     answer = stop.value
-                else:  # a timer is needed only if the hook waits
+                else:  # only a hook that waits needs a timer
                     answer = await _bounded(_resumed(running, waits_for), ctx, timeout)
             else:
                 answer = await _call_sync(hook, event, ctx, timeout)
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
             error = _as_failure(raised)
-    return Called(answer, error, perf_counter() - start)
+    return CallResult(answer, error, perf_counter() - start)
 
 
-async def finish_async(stepped: Stepped, ctx: HookContext, timeout: float) -> Called:
-    """Return the result of an async hook that the quick way has called, and that has not returned at once."""
-    if stepped.raised is not None:
-        return Called(None, _as_failure(stepped.raised), stepped.seconds)
-    if stepped.running is None:
-        return Called(stepped.answer, None, stepped.seconds)
+async def finish_async(first_step: FirstStep, ctx: HookContext, timeout: float) -> CallResult:
+    """Return the result of an async hook whose first step ran on the fast path."""
+    if first_step.raised is not None:
+        return CallResult(None, _as_failure(first_step.raised), first_step.seconds)
+    if first_step.running is None:
+        return CallResult(first_step.answer, None, first_step.seconds)
     start, answer, error = perf_counter(), None, None
     try:
-        rest = _resumed(stepped.running, stepped.answer)
+        rest = _resumed(first_step.running, first_step.answer)
         answer = await _bounded(rest, with_deadline(ctx, timeout), timeout)
     except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
         error = _as_failure(raised)
-    return Called(answer, error, stepped.seconds + perf_counter() - start)
+    return CallResult(answer, error, first_step.seconds + perf_counter() - start)
 
 
 def _as_failure(raised: BaseException) -> Exception:
-    """Convert what a hook raised into an `Exception`; raise it again if it is meant for the caller."""
+    """Return an `Exception` for what a hook raised; raise it again if it is meant for the caller."""
     if isinstance(raised, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -86,7 +86,7 @@ def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any,
 
 
 async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any:
-    """Await with a timeout that also ends at the cancellation of the context."""
+    """Await with a timeout, or until the context is cancelled."""
     timer = _Timer(timeout)
     undo = ctx.cancellation.on_cancel(timer.expire_now)
     try:
@@ -96,7 +96,7 @@ async def _bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> 
             raise
         if ctx.cancelled:
             raise HookCancelled("the caller no longer waits") from None
-        raise out_of_time(timeout) from None
+        raise timeout_error(timeout) from None
     finally:
         undo()
         timer.stop()
@@ -124,14 +124,14 @@ class _Timer:
         self._loop.call_soon_threadsafe(self._expire)
 
     def take_back_cancellation(self) -> bool:
-        """Uncancel the task if the timer alone has cancelled it; return whether it did."""
+        """Uncancel the task if only the timer has cancelled it. Return whether that was the case."""
         if not self._expired:
             return False
         self._expired = False
         return self._task.uncancel() <= self._requests
 
     def stop(self) -> None:
-        """Stop the timer; undo a cancellation that the hook swallowed."""
+        """Stop the timer. Undo its cancellation if the hook has swallowed it."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -146,7 +146,7 @@ def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any
     async def run() -> tuple[Any, Exception | None]:
         try:
             return await _bounded(answer, ctx, timeout), None
-        except SystemExit as raised:  # in a task it would stop the loop, and be reported later
+        except SystemExit as raised:  # raised in a task, it would stop the event loop
             return None, as_failure(raised)
 
     value, error = asyncio.run(run())
@@ -155,7 +155,7 @@ def run_bounded(answer: Awaitable[Any], ctx: HookContext, timeout: float) -> Any
     return value
 
 
-async def _call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+async def _call_sync(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: float) -> Any:
     if hook.inline:
         answer: Any = hook.call(event, ctx)
     else:
@@ -165,7 +165,7 @@ async def _call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: 
     return await _bounded(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
 
 
-def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any]:
+def _threaded(hook: RegisteredHook, event: Event, ctx: HookContext) -> Awaitable[Any]:
     loop = asyncio.get_running_loop()
     future = loop.create_future()
 
@@ -188,6 +188,6 @@ def _threaded(hook: Registered, event: Event, ctx: HookContext) -> Awaitable[Any
 
 
 def _discard(answer: Any) -> None:
-    """Close a coroutine that came too late: one that is never awaited is reported as a mistake."""
+    """Close a coroutine that a hook returned too late: Python warns about a coroutine that is never awaited."""
     if asyncio.iscoroutine(answer):
         answer.close()

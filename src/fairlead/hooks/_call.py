@@ -1,7 +1,7 @@
-"""The call loop: one function over plain data that knows no manager, no clock and no event loop.
+"""The call loop: one generator over plain data that knows no manager, no clock and no event loop.
 
-It yields the hook to call and is sent the result, so that sync and async callers share every rule: order, phases, when
-to stop, what a failure means, how outputs merge.
+It yields the hook to call, and the caller sends the result. So sync and async callers share every rule: order, phases,
+when to stop, what a failure means, how outputs merge.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from fairlead.errors import HookCancelled, HookFailure, HookTimeout
 from fairlead.events import Event, HookOutput
-from fairlead.hooks._hook import PHASES, Registered
+from fairlead.hooks._hook import PHASES, RegisteredHook
 from fairlead.hooks._read_only import ReadOnlyDict, read_only
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class HookRun(msgspec.Struct, frozen=True):
 
 
 class HookResult(msgspec.Struct, frozen=True):
-    """The result of an event: the merged output, the rewritten event, and one entry per hook."""
+    """The result of an event: the merged output, the event with its rewritten input, and one entry per hook."""
 
     output: HookOutput
     event: Event
@@ -56,7 +56,7 @@ class HookResult(msgspec.Struct, frozen=True):
         return tuple(run for run in self.runs if run.error is not None)
 
 
-class Called(msgspec.Struct, frozen=True):
+class CallResult(msgspec.Struct, frozen=True):
     """The result of one call, sent back to the call loop."""
 
     answer: Any = None
@@ -64,14 +64,16 @@ class Called(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Registered, Event], Called, HookResult]:
-    """Call hooks, already matched and in order, with the event."""
+def call_hooks(
+    hooks: Sequence[RegisteredHook], event: Event
+) -> Generator[tuple[RegisteredHook, Event], CallResult, HookResult]:
+    """Call hooks for an event. They must be matched and sorted already, except for matchers that are functions."""
     freeze(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
     stops_at_block = event.can_block or event.keeps_going
     for hook in hooks:
-        matched: Called | Literal[False] | None = None
+        matched: CallResult | Literal[False] | None = None
         observes = hook.phase == OBSERVE
         if not observes and stops_at_block and not output.continue_execution:
             runs.append(HookRun(hook.name, "skipped"))
@@ -95,16 +97,16 @@ def call_hooks(hooks: Sequence[Registered], event: Event) -> Generator[tuple[Reg
     return HookResult(output, event, tuple(runs))
 
 
-def _match(hook: Registered, event: Event) -> Called | Literal[False] | None:
-    """Call a matcher that is a function: `False` skips the hook, `Called` reports that it raised."""
+def _match(hook: RegisteredHook, event: Event) -> CallResult | Literal[False] | None:
+    """Call a matcher that is a function: `False` skips the hook, `CallResult` reports that it raised."""
     try:
         return None if hook.matches is None or hook.matches(event) else False
     except Exception as error:  # noqa: BLE001 - a matcher that fails counts as a hook that fails
-        return Called(error=error)
+        return CallResult(error=error)
 
 
 def freeze(event: Event) -> None:
-    """Make the tool's input read-only; it stays equal to what it was."""
+    """Replace the tool's input with an equal, read-only copy."""
     tool_input = getattr(event, "tool_input", None)
     if tool_input is not None and type(tool_input) is not ReadOnlyDict:
         try:
@@ -128,8 +130,11 @@ def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
     return None
 
 
-def _denial(hook: Registered, event: Event, error: Exception) -> HookOutput:
-    """Return a denial. Where the client ignores one and shows its reason instead, the reason does not claim it."""
+def _denial(hook: RegisteredHook, event: Event, error: Exception) -> HookOutput:
+    """Return the denial for a hook that failed.
+
+    Some clients ignore a denial of this event and only show its reason. Then the reason does not say "denied".
+    """
     from fairlead.clients import client_or_default
 
     takes_effect = event.event_name in client_or_default(event.client).capabilities.blocks
@@ -138,7 +143,7 @@ def _denial(hook: Registered, event: Event, error: Exception) -> HookOutput:
 
 
 def describe(error: Exception) -> str:
-    """Return an error as one line; errors that are not ours are prefixed with their type."""
+    """Return an error as one line. The type is added, except to a `HookFailure`."""
     if isinstance(error, HookFailure):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

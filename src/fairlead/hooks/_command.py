@@ -24,9 +24,9 @@ _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 class CommandHook(Hook):
     """Runs a command at each event: by a shell, or, if `args` is given, directly.
 
-    The command gets the client's payload on its stdin, with the event's name under `event` too, and `EVENT` in its
-    environment. Exit code 2 blocks with stderr as the reason; no output allows; any other failure is a failure of the
-    hook. The command runs in its own process group, which is killed at the timeout.
+    The command gets the client's payload on its stdin, with the event's name also under `event`, and `EVENT` in its
+    environment. Exit code 2 blocks with stderr as the reason. Exit code 0 without output allows. Any other exit code is
+    a failure of the hook. The command runs in its own process group, which is killed at the timeout.
     """
 
     keeps_deadline = True
@@ -46,7 +46,7 @@ class CommandHook(Hook):
         condition: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`command` is a shell script, or with `args` a program. `condition` is a tool call: `Bash(git *)`."""
+        """`command` is a shell script, or a program if there are `args`. `condition` is a tool call: `Bash(git *)`."""
         if not command.strip():
             raise RegistrationError(f"hook {name!r}: the command is empty")
         self.name = name
@@ -62,7 +62,7 @@ class CommandHook(Hook):
         self.env = dict(env or {})
 
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
-        """Run the command and read its answer. With a condition, only for tool calls that meet it."""
+        """Run the command and return its answer. With a condition, it runs only for tool calls that meet it."""
         if self.condition is not None and not meets_condition(event, self.condition):
             return HookOutput.allow()
         from fairlead.hooks._answer import read_answer
@@ -88,14 +88,14 @@ class CommandHook(Hook):
 
 
 def stdin_for(event: Event) -> bytes:
-    """Return the stdin of a command: the client's payload, with the event's name under `event` too."""
+    """Return the stdin of a command: the client's payload, with the event's name also under `event`."""
     payload = to_payload(event)
     payload.setdefault("event", snake_case(event.event_name))  # FileChanged has an `event` of its own
     return encode_json(payload)
 
 
 def _filled(part: str, env: Mapping[str, str], client: str) -> str:
-    """Replace the placeholders of two folders, as the client does: there is no shell to expand them."""
+    """Replace the placeholders `${…}` of the project and plugin folders, as the client does: no shell expands them."""
     from fairlead.clients import client_or_default
 
     variables = client_or_default(client).variables
@@ -104,7 +104,7 @@ def _filled(part: str, env: Mapping[str, str], client: str) -> str:
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:
-    """Return the caller's folder, else the agent's, unless that does not exist any more."""
+    """Return the caller's working directory, else the agent's if it still exists."""
     if ctx.cwd and ctx.cwd != event.cwd:
         return ctx.cwd
     return event.cwd if event.cwd and os.path.isdir(event.cwd) else None

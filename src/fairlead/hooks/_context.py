@@ -1,4 +1,4 @@
-"""What a hook knows about its caller, and how the caller cancels it."""
+"""`HookContext`: the caller's data for hooks, and the token by which it cancels them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class HookContext(msgspec.Struct, frozen=True):
     cancellation: CancellationToken = msgspec.field(default_factory=CancellationToken)
     cwd: str | None = None
     env: dict[str, str] = {}
-    """Variables that commands get in addition to the process's own."""
+    """Environment variables that commands get in addition to those of this process."""
     deadline: float | None = None
-    """In `time.monotonic()`: every hook must have returned by then, whatever its own timeout."""
+    """A time of `time.monotonic()` by which every hook must have returned, whatever its own timeout."""
 
     @property
     def cancelled(self) -> bool:

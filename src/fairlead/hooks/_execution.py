@@ -1,4 +1,4 @@
-"""For agents' own programs: an execution context from which a tool fires hooks."""
+"""An execution context for custom agents, from which a tool fires hooks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ExecutionContext(msgspec.Struct, frozen=True):
     context: HookContext | None = None
 
     def hooks(self, manager: HookManager, session_id: str) -> Self:
-        """Return a copy of the context with hooks."""
+        """Return a copy of the context that fires the hooks of a manager."""
         return msgspec.structs.replace(self, manager=manager, context=HookContext(session_id))
 
     async def fire_hook(self, kind: HookEvent, event: Event) -> HookResult:
-        """Fire an event, which must be of that kind. Without hooks the result allows it."""
+        """Fire an event, which must be of the given kind. Without a manager the result allows it."""
         _check_kind(kind, event)
         if self.manager is None:
             return HookResult(HookOutput.allow(), event)

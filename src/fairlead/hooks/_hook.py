@@ -26,7 +26,7 @@ Answer: TypeAlias = "HookOutput | None"
 Handler: TypeAlias = Callable[[Any, HookContext], "Answer | Awaitable[Answer]"]
 
 _CO_VARARGS, _CO_COROUTINE = 0x04, 0x80  # as in `inspect`, which is slower to import than this whole package
-_WITH_CONTEXT = 2  # the event and the context
+_WITH_CONTEXT = 2  # parameters: the event and the context
 _CONTEXT_NAMES = frozenset({"ctx", "context", ""})
 """A second parameter with a default is the context only if it has such a name: `lambda event, n=n: …` is valid."""
 
@@ -35,34 +35,34 @@ class Hook:
     """Base class of hooks. Override `execute`, sync or `async`, and the attributes that differ."""
 
     name: str = ""
-    """Unique in a manager; the class's name if left empty."""
+    """Unique in a manager; by default the name of the class."""
     events: Iterable[type[Event] | HookEvent] = ()
-    """The events it is called for; `Event` itself stands for all."""
+    """The events that the hook is called for. `Event` means all events."""
     matcher: Matcher | None = None
     timeout: float = DEFAULT_TIMEOUT
     priority: int = 0
-    """Higher runs first; equals run in the order of registration."""
+    """Higher runs first. Hooks of the same priority run in the order of registration."""
     phase: Phase = "check"
     inline: bool = False
     """Run a sync `execute` in the caller's thread: faster, but its timeout cannot be enforced."""
     keeps_deadline: bool = False
-    """`execute` returns by `ctx.deadline` by itself, so the manager enforces no timeout."""
+    """`execute` itself returns by `ctx.deadline`, so the manager enforces no timeout."""
 
     def execute(self, event: Any, ctx: HookContext) -> Answer | Awaitable[Answer]:
         """Return an output for the event; `None` means no opinion. An exception denies on a gate."""
         raise NotImplementedError
 
 
-class Registered(msgspec.Struct, frozen=True, eq=False):
-    """A hook as the call loop needs it: plain data, validated once."""
+class RegisteredHook(msgspec.Struct, frozen=True, eq=False):
+    """A validated hook, as plain data for the call loop."""
 
     name: str
     call: Handler
     events: tuple[type[Event], ...]
     matches: Callable[[Event], bool] | None
-    """A test of the event; `None` accepts all `events`."""
+    """The compiled matcher; `None` accepts all `events`."""
     on_subject: bool
-    """The test depends on the subject only, so its result can be cached."""
+    """The matcher depends on the subject only, so its result can be cached."""
     priority: int
     timeout: float
     phase: int
@@ -73,7 +73,7 @@ class Registered(msgspec.Struct, frozen=True, eq=False):
     """False in a strict manager for hooks of the phases after `rewrite`."""
 
 
-def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
+def validate_hook(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
     function: Callable[..., Any],
     events: Iterable[type[Event] | HookEvent],
     *,
@@ -84,24 +84,24 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
     phase: Phase = "check",
     inline: bool = False,
     keeps_deadline: bool = False,
-) -> Registered:
-    """Validate a hook at registration; nothing is checked when it is called."""
+) -> RegisteredHook:
+    """Return a validated hook. Hooks are validated at registration, never when they are called."""
     owner = f"hook {name!r}"
-    types = event_types(events, owner)
+    types = validate_events(events, owner)
     if phase not in PHASES:
         raise RegistrationError(f"{owner}: phase must be one of {', '.join(PHASES)}, not {phase!r}")
     if not isinstance(priority, int):
         raise RegistrationError(f"{owner}: priority must be a whole number, not {priority!r}")
     check_subjects(matcher, types)
     call, is_async = _adapted(function, owner)
-    return Registered(
+    return RegisteredHook(
         name=name,
         call=call,
         events=types,
         matches=compile_matcher(matcher),
         on_subject=is_on_subject(matcher),
         priority=priority,
-        timeout=seconds(timeout, owner),
+        timeout=validate_timeout(timeout, owner),
         phase=PHASES.index(phase),
         is_async=is_async,
         inline=inline,
@@ -109,14 +109,14 @@ def checked(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
     )
 
 
-def seconds(timeout: object, owner: str) -> float:
+def validate_timeout(timeout: object, owner: str) -> float:
     """Validate a timeout."""
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         raise RegistrationError(f"{owner}: timeout must be a number of seconds above 0, not {timeout!r}")
     return float(timeout)
 
 
-def event_types(events: Iterable[type[Event] | HookEvent], owner: str) -> tuple[type[Event], ...]:
+def validate_events(events: Iterable[type[Event] | HookEvent], owner: str) -> tuple[type[Event], ...]:
     """Validate the events of a hook."""
     if not isinstance(events, list | tuple | set | frozenset):
         raise RegistrationError(f"{owner}: events must be a list or tuple of event types, not {events!r}")
@@ -148,7 +148,7 @@ def _adapted(function: Callable[..., Any], owner: str) -> tuple[Handler, bool]:
 
 
 def _target(function: Any) -> tuple[Any, int, set[str]]:
-    """Return the Python function of a callable, the number of bound arguments, and the bound keywords."""
+    """Return the Python function behind a callable, the number of bound arguments, and the bound keywords."""
     bound, bound_names = 0, set[str]()
     while isinstance(function, partial):
         bound += len(function.args)
@@ -182,7 +182,7 @@ def _with_context(function: Any, target: FunctionType, bound: int, bound_names: 
 
 
 def _adapted_builtin(function: Callable[..., Any]) -> Handler:
-    """Adapt a function that is not written in Python by its signature."""
+    """Adapt a builtin function by its signature."""
     from inspect import signature
 
     try:

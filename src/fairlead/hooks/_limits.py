@@ -1,4 +1,4 @@
-"""How long a hook may take, and the error of a hook that does not return."""
+"""The time limits of hooks, and the errors of hooks that do not return in time."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.hooks._context import HookContext
-    from fairlead.hooks._hook import Registered
+    from fairlead.hooks._hook import RegisteredHook
 
 
-def time_left(hook: Registered, ctx: HookContext, cap: float) -> float:
-    """Return the hook's timeout, capped by the manager's and by the caller's deadline."""
+def time_left(hook: RegisteredHook, ctx: HookContext, cap: float) -> float:
+    """Return the hook's timeout, limited by the manager's timeout and by the caller's deadline."""
     timeout = min(hook.timeout, cap)
     return timeout if ctx.deadline is None else min(timeout, ctx.deadline - monotonic())
 
 
 def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
-    """Return the error of a hook that must not be called any more; `None` if it may."""
+    """Return an error if it is too late to call a hook; `None` if it can be called."""
     if ctx.cancelled:
         return HookCancelled("the caller no longer waits")
     if timeout <= 0:
@@ -34,15 +34,15 @@ def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
 
 
 def as_failure(raised: BaseException) -> Exception:
-    """Convert what a hook raised into an `Exception`; `exit()` in a hook must not end the process."""
+    """Return an `Exception` for what a hook raised: `exit()` in a hook must not end the process."""
     if isinstance(raised, Exception) and not isinstance(
         raised, StopIteration
-    ):  # futures and generators cannot propagate it
+    ):  # futures and generators cannot propagate StopIteration
         return raised
     return HookFailure(f"it raised {type(raised).__name__}")
 
 
-def out_of_time(timeout: float) -> HookTimeout:
+def timeout_error(timeout: float) -> HookTimeout:
     """Return the error of a hook that exceeded its timeout."""
     return HookTimeout(f"no answer within {round(timeout, 2) or timeout:.3g} s")
 
@@ -54,8 +54,8 @@ def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
 
 @contextmanager
 def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
-    """Yield a context for a hook in a thread, which is also cancelled if only this hook is abandoned."""
-    token = _OwnToken(ctx.cancellation)
+    """Yield a context for a hook in a thread. It is cancelled with the event, and if this hook alone is abandoned."""
+    token = _HookToken(ctx.cancellation)
     undo = ctx.cancellation.on_cancel(token.cancel_this)
     try:
         yield msgspec.structs.replace(ctx, cancellation=token)
@@ -66,8 +66,8 @@ def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
         undo()
 
 
-class _OwnToken(CancellationToken):
-    """The token of one hook: `cancel` cancels the caller's token too."""
+class _HookToken(CancellationToken):
+    """The cancellation token of one hook. `cancel` cancels the caller's token, and so all hooks of the event."""
 
     __slots__ = ("_caller_token",)
 

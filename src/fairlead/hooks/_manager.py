@@ -9,12 +9,22 @@ import msgspec
 
 from fairlead.errors import PayloadError, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput
-from fairlead.hooks._call import OBSERVE, Called, HookResult, HookRun, call_hooks, describe
+from fairlead.hooks._call import OBSERVE, CallResult, HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
-from fairlead.hooks._hook import DEFAULT_TIMEOUT, PHASES, Answer, Hook, Phase, Registered, checked, event_types, seconds
+from fairlead.hooks._hook import (
+    DEFAULT_TIMEOUT,
+    PHASES,
+    Answer,
+    Hook,
+    Phase,
+    RegisteredHook,
+    validate_events,
+    validate_hook,
+    validate_timeout,
+)
 from fairlead.hooks._limits import time_left
-from fairlead.hooks._quick import Silence, call_quickly, is_quick, is_quick_async, step_quickly
-from fairlead.hooks._sync import call_sync, settled
+from fairlead.hooks._quick import NoOpinionRuns, call_quickly, is_quick, is_quick_async, step_quickly
+from fairlead.hooks._sync import await_answer, call_sync
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -28,22 +38,22 @@ E2 = TypeVar("E2", bound=Event)
 E3 = TypeVar("E3", bound=Event)
 R = TypeVar("R", bound="Answer | Awaitable[Answer]")
 
-_MAX_PLANS = 4096
+_MAX_CACHED = 4096
 _REWRITE = PHASES.index("rewrite")
 _NO_OPINION = HookOutput()
 
 
 class HookOptions(TypedDict, total=False):
-    """The options of a registered function; the same as the attributes of `Hook`."""
+    """The options of a registered function. They are the attributes of `Hook`."""
 
     name: str
     """Unique in a manager; by default the function's name."""
     matcher: Matcher | None
     """A pattern on the event's subject, or a function of the event."""
     priority: int
-    """Higher runs first; equals run in the order of registration."""
+    """Higher runs first. Hooks of the same priority run in the order of registration."""
     timeout: float
-    """Seconds, at most the manager's."""
+    """Seconds, at most the manager's timeout."""
     phase: Phase
     """`rewrite`, `check` or `observe`."""
     inline: bool
@@ -55,7 +65,7 @@ class HookOptions(TypedDict, total=False):
 class Registration:
     """A registered hook. `remove()` it, or use it as a context manager that removes it on exit."""
 
-    def __init__(self, manager: HookManager, hook: Registered) -> None:
+    def __init__(self, manager: HookManager, hook: RegisteredHook) -> None:
         """Created by the methods of `HookManager`."""
         self._manager = manager
         self._hook = hook
@@ -67,7 +77,7 @@ class Registration:
 
     def remove(self) -> bool:
         """Remove the hook; return `False` if it was removed before."""
-        return self._manager._drop(lambda hook: hook is self._hook)  # noqa: SLF001 - the other half of one thing
+        return self._manager._drop(lambda hook: hook is self._hook)  # noqa: SLF001 - same module
 
     def __enter__(self) -> Self:
         """Return the registration."""
@@ -79,7 +89,7 @@ class Registration:
 
 
 class Decorator(Protocol[E]):
-    """The decorator that `on` returns: it registers a function of the event, and optionally the context."""
+    """The decorator that `on` returns. It registers a function that takes the event, and optionally the context."""
 
     @overload
     def __call__(self, function: Callable[[E, HookContext], R]) -> Callable[[E, HookContext], R]: ...
@@ -87,43 +97,43 @@ class Decorator(Protocol[E]):
     def __call__(self, function: Callable[[E], R]) -> Callable[[E], R]: ...
 
 
-class _Plan:
-    """The hooks of an event, in order."""
+class _MatchedHooks:
+    """The hooks that match an event type and subject, in order."""
 
     __slots__ = ("async_timeout", "calls", "hooks", "quick_timeout")
 
-    def __init__(self, hooks: Iterable[Registered]) -> None:
+    def __init__(self, hooks: Iterable[RegisteredHook]) -> None:
         self.hooks = tuple(hooks)
         self.calls = tuple(hook.call for hook in self.hooks)
         timeouts = {hook.timeout for hook in self.hooks}
         shared = timeouts.pop() if len(timeouts) == 1 else None
         self.quick_timeout = shared if all(map(is_quick, self.hooks)) else None
-        """The timeout of each of them, if all are quick and have the same."""
+        """The common timeout of the hooks; `None` if they have different ones, or one is not quick."""
         self.async_timeout = shared if all(map(is_quick_async, self.hooks)) else None
-        """The same, if all are async."""
+        """The common timeout of the hooks; `None` if they have different ones, or one is not async."""
 
 
-class _Plans:
-    """The hooks in order, and a cache of those that match an event type and subject. Replaced at each registration."""
+class _HookIndex:
+    """All hooks in order, with a cache of the matching ones by event type and subject. Recreated at registration."""
 
-    __slots__ = ("hooks", "known")
+    __slots__ = ("cache", "hooks")
 
-    def __init__(self, hooks: tuple[Registered, ...]) -> None:
+    def __init__(self, hooks: tuple[RegisteredHook, ...]) -> None:
         self.hooks = hooks
-        self.known: dict[tuple[type[Event], str], _Plan] = {}
+        self.cache: dict[tuple[type[Event], str], _MatchedHooks] = {}
 
-    def for_event(self, event: Event) -> _Plan:
+    def for_event(self, event: Event) -> _MatchedHooks:
         key = type(event), event.subject
-        plan = self.known.get(key)
-        if plan is None:
-            plan = _Plan(h for h in self.hooks if isinstance(event, h.events) and _may_match(h, event))
-            if len(self.known) >= _MAX_PLANS:
-                self.known = {}
-            self.known[key] = plan
-        return plan
+        matched = self.cache.get(key)
+        if matched is None:
+            matched = _MatchedHooks(h for h in self.hooks if isinstance(event, h.events) and _may_match(h, event))
+            if len(self.cache) >= _MAX_CACHED:
+                self.cache = {}
+            self.cache[key] = matched
+        return matched
 
 
-def _may_match(hook: Registered, event: Event) -> bool:
+def _may_match(hook: RegisteredHook, event: Event) -> bool:
     return hook.matches is None or not hook.on_subject or hook.matches(event)
 
 
@@ -131,14 +141,14 @@ class HookManager:
     """Registers hooks and fires events. Safe to use from several threads and tasks."""
 
     def __init__(self, *, timeout: float = DEFAULT_TIMEOUT, strict: bool = False) -> None:
-        """Create a manager whose hooks have at most `timeout` seconds each.
+        """Create a manager. Each hook may run for at most `timeout` seconds.
 
-        With `strict`, a hook fails that changes a tool's input in any phase but `rewrite`: no input can be changed
-        after it was checked.
+        With `strict`, a hook of another phase than `rewrite` fails if it changes a tool's input. So no input can be
+        changed after it was checked.
         """
-        self.timeout = seconds(timeout, "the manager")
+        self.timeout = validate_timeout(timeout, "the manager")
         self.strict = strict
-        self._plans = _Plans(())
+        self._index = _HookIndex(())
         self._lock = Lock()
 
     # -- registration ----------------------------------------------------------------------------------
@@ -146,7 +156,7 @@ class HookManager:
     def register(self, hook: Hook, *, replace: bool = False) -> Registration:
         """Register an instance of `Hook`."""
         name = hook.name or type(hook).__name__
-        registered = checked(
+        registered = validate_hook(
             hook.execute,
             hook.events,
             name=name,
@@ -170,8 +180,8 @@ class HookManager:
     @overload
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Decorator[Any]: ...
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Any:
-        """Return a decorator that registers a function for these events; `Event` stands for all."""
-        event_types(events, "on")  # here, because a bare `@hooks.on` would replace the function
+        """Return a decorator that registers a function for these events. `Event` means all events."""
+        validate_events(events, "on")  # here, because a bare `@hooks.on` would replace the function
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self.add(function, *events, **options)
@@ -180,44 +190,44 @@ class HookManager:
         return register
 
     def add(self, function: Callable[..., Any], *events: type[Event], **options: Unpack[HookOptions]) -> Registration:
-        """Register a function, sync or async, as `on` does."""
+        """Register a sync or async function for these events, with the options of `on`."""
         merged: dict[str, Any] = {"timeout": self.timeout, **options}
         replace = merged.pop("replace", False)
         name = merged.pop("name", None) or getattr(function, "__name__", type(function).__name__)
-        return self._add(checked(function, events, name=name, **merged), replace=replace)
+        return self._add(validate_hook(function, events, name=name, **merged), replace=replace)
 
     def include(self, other: HookManager, *, prefix: str = "") -> list[Registration]:
-        """Register the current hooks of another manager, with its timeout as a limit; `prefix` makes names unique."""
+        """Register the current hooks of another manager, limited by its timeout. `prefix` is put before their names."""
         return [
             self._add(
                 msgspec.structs.replace(hook, name=prefix + hook.name, timeout=min(hook.timeout, other.timeout)),
                 replace=False,
             )
-            for hook in other._plans.hooks
+            for hook in other._index.hooks
         ]
 
     def unregister(self, name: str) -> bool:
-        """Remove the hook of that name; return `False` if there is none."""
+        """Remove the hook with a name. Return `False` if there is none."""
         return self._drop(lambda hook: hook.name == name)
 
     def has_hook(self, name: str) -> bool:
-        """Return whether a hook of that name is registered."""
+        """Return whether a hook with a name is registered."""
         return name in self.hook_names()
 
     def hook_names(self) -> list[str]:
         """Return the names of the hooks in the order in which they run."""
-        return [hook.name for hook in self._plans.hooks]
+        return [hook.name for hook in self._index.hooks]
 
     def hooks_for_event(self, event: HookEvent | type[Event]) -> list[str]:
-        """Return the names of the hooks of an event, whatever their matchers."""
+        """Return the names of the hooks for an event type, regardless of their matchers."""
         kind = event.type if isinstance(event, HookEvent) else event
-        return [hook.name for hook in self._plans.hooks if issubclass(kind, hook.events)]
+        return [hook.name for hook in self._index.hooks if issubclass(kind, hook.events)]
 
-    def _add(self, hook: Registered, *, replace: bool) -> Registration:
+    def _add(self, hook: RegisteredHook, *, replace: bool) -> Registration:
         if self.strict and hook.phase != _REWRITE:
             hook = msgspec.structs.replace(hook, may_rewrite=False)
         with self._lock:
-            hooks = self._plans.hooks
+            hooks = self._index.hooks
             if replace:
                 hooks = tuple(h for h in hooks if h.name != hook.name)
             elif any(h.name == hook.name for h in hooks):
@@ -225,85 +235,85 @@ class HookManager:
             in_order = sorted(
                 (*hooks, hook), key=lambda h: (h.phase, -h.priority)
             )  # stable: equal hooks keep their order
-            self._plans = _Plans(tuple(in_order))
+            self._index = _HookIndex(tuple(in_order))
         return Registration(self, hook)
 
-    def _drop(self, unwanted: Callable[[Registered], bool]) -> bool:
+    def _drop(self, unwanted: Callable[[RegisteredHook], bool]) -> bool:
         with self._lock:
-            kept = tuple(hook for hook in self._plans.hooks if not unwanted(hook))
-            dropped = len(kept) < len(self._plans.hooks)
+            kept = tuple(hook for hook in self._index.hooks if not unwanted(hook))
+            dropped = len(kept) < len(self._index.hooks)
             if dropped:
-                self._plans = _Plans(kept)
+                self._index = _HookIndex(kept)
         return dropped
 
     # -- firing ----------------------------------------------------------------------------------------
 
     async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
         """Call every hook that matches the event, in order, and return the merged result."""
-        plan = self._plans.for_event(event)
-        if not plan.hooks:
+        matched = self._index.for_event(event)
+        if not matched.hooks:
             return HookResult(_NO_OPINION, event)
         ctx = ctx or _context_of(event)
-        if plan.async_timeout is None or ctx.deadline is not None:
-            return await self._await_rest(plan.hooks, event, ctx, None)
-        timeout = min(plan.async_timeout, self.timeout)
-        times, stepped = step_quickly(plan.calls, event, ctx, timeout)
-        silent = Silence(plan.hooks, times)
-        if len(times) > len(plan.hooks):
-            return HookResult(_NO_OPINION, event, silent)
+        if matched.async_timeout is None or ctx.deadline is not None:
+            return await self._await_rest(matched.hooks, event, ctx, None)
+        timeout = min(matched.async_timeout, self.timeout)
+        times, first_step = step_quickly(matched.calls, event, ctx, timeout)
+        first_runs = NoOpinionRuns(matched.hooks, times)
+        if len(times) > len(matched.hooks):
+            return HookResult(_NO_OPINION, event, first_runs)
         from fairlead.hooks._async import finish_async
 
-        first = None if stepped is None else await finish_async(stepped, ctx, timeout)
-        result = await self._await_rest(plan.hooks[len(silent) :], event, ctx, first)
-        return msgspec.structs.replace(result, runs=(*silent, *result.runs))
+        first = None if first_step is None else await finish_async(first_step, ctx, timeout)
+        result = await self._await_rest(matched.hooks[len(first_runs) :], event, ctx, first)
+        return msgspec.structs.replace(result, runs=(*first_runs, *result.runs))
 
     async def _await_rest(
-        self, plan: tuple[Registered, ...], event: Event, ctx: HookContext, called: Called | None
+        self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call the hooks that are left; `called` is what came of the first of them, if it was called."""
+        """Call the remaining hooks. `called` is the result of the first one, if it was called already."""
         from fairlead.hooks._async import call_async
 
-        calls = call_hooks(plan, event)
+        calls = call_hooks(hooks, event)
         try:
             hook, current = next(calls)
             while True:
                 called = called or await call_async(hook, current, ctx, time_left(hook, ctx, self.timeout))
                 (hook, current), called = calls.send(called), None
         except StopIteration as stop:
-            return _reported(stop.value, plan)
+            return _log_failures(stop.value, hooks)
 
     def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
-        """Fire an event as `fire` does, without an event loop; imports no asyncio unless a hook is async."""
-        plan = self._plans.for_event(event)
-        if not plan.hooks:
+        """Fire an event like `fire`, without an event loop. Imports asyncio only if a hook is async."""
+        matched = self._index.for_event(event)
+        if not matched.hooks:
             return HookResult(_NO_OPINION, event)
         ctx = ctx or _context_of(event)
-        if plan.quick_timeout is None or ctx.deadline is not None:
-            return self._call_rest(plan.hooks, event, ctx, None)
-        timeout = min(plan.quick_timeout, self.timeout)
-        times, called = call_quickly(plan.calls, event, ctx, timeout)
-        silent = Silence(plan.hooks, times)
-        if len(times) > len(plan.hooks):
-            return HookResult(_NO_OPINION, event, silent)
-        first = None if called is None else settled(called, ctx, timeout)
-        result = self._call_rest(plan.hooks[len(silent) :], event, ctx, first)
-        return msgspec.structs.replace(result, runs=(*silent, *result.runs))
+        if matched.quick_timeout is None or ctx.deadline is not None:
+            return self._call_rest(matched.hooks, event, ctx, None)
+        timeout = min(matched.quick_timeout, self.timeout)
+        times, called = call_quickly(matched.calls, event, ctx, timeout)
+        first_runs = NoOpinionRuns(matched.hooks, times)
+        if len(times) > len(matched.hooks):
+            return HookResult(_NO_OPINION, event, first_runs)
+        first = None if called is None else await_answer(called, ctx, timeout)
+        result = self._call_rest(matched.hooks[len(first_runs) :], event, ctx, first)
+        return msgspec.structs.replace(result, runs=(*first_runs, *result.runs))
 
     def _call_rest(
-        self, plan: tuple[Registered, ...], event: Event, ctx: HookContext, called: Called | None
+        self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call the hooks that are left; `called` is what came of the first of them, if it was called."""
-        calls = call_hooks(plan, event)
+        """Call the remaining hooks. `called` is the result of the first one, if it was called already."""
+        calls = call_hooks(hooks, event)
         try:
             hook, current = next(calls)
             while True:
                 called = called or call_sync(hook, current, ctx, time_left(hook, ctx, self.timeout))
                 (hook, current), called = calls.send(called), None
         except StopIteration as stop:
-            return _reported(stop.value, plan)
+            return _log_failures(stop.value, hooks)
 
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
-        """Fire an event, which must be of that kind, and return the merged output only."""
+        """Fire an event, which must be of the given kind, and return only the merged output."""
         if event.event_type is not kind:
             raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
         return (await self.fire(event, ctx)).output
@@ -313,10 +323,10 @@ def _context_of(event: Event) -> HookContext:
     return HookContext(event.session_id, cwd=event.cwd)
 
 
-def _reported(result: HookResult, plan: tuple[Registered, ...]) -> HookResult:
-    """Log the failures that cause no denial, and return the result."""
+def _log_failures(result: HookResult, hooks: tuple[RegisteredHook, ...]) -> HookResult:
+    """Log the failures that did not deny the event, and return the result."""
     for run in result.failures:
-        if not result.event.can_block or any(hook.name == run.name and hook.phase == OBSERVE for hook in plan):
+        if not result.event.can_block or any(hook.name == run.name and hook.phase == OBSERVE for hook in hooks):
             _log(run, result.event)
     return result
 

@@ -1,4 +1,4 @@
-"""Matchers in the client's syntax, compiled once, at registration."""
+"""Matchers in the client's syntax, compiled once at registration, and conditions on tool calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
 
 _CONDITION = re.compile(r"([\w*.-]+)(?:\((.*)\))?", re.DOTALL)
 _COMMAND_STARTS = re.compile(r"&&|\|\||[;|&\n(`{]|\$\(")
-"""Behind each of these another command may start. More of them are found than there are: then a check runs in vain."""
+"""The separators after which another command may start. A false positive only causes an unneeded check."""
 _ASSIGNMENTS = re.compile(r"(?:\w+=\S*\s+)+")
 _PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
 
@@ -71,7 +71,7 @@ def _names(matcher: str) -> Callable[[Event], bool]:
 
 
 def _other_name(event: Event) -> str:
-    """Return the former name of a tool that the client has renamed: matchers with either name match it."""
+    """Return the other name of a tool that the client has renamed, because matchers may have either name."""
     if event.tool_name is None:
         return ""
     from fairlead.clients import client_or_default
@@ -86,18 +86,18 @@ def _regex(matcher: str) -> re.Pattern[str]:
         raise MatcherError(f"matcher {matcher!r}: not a valid regular expression: {error}") from None
 
 
-# -- conditions: the client's `if`, a tool call as its permission rules write them -----------------------
+# -- conditions: the client's `if`, a tool call in the syntax of its permission rules --------------------
 
 
 def is_tool_condition(text: str) -> bool:
-    """Return whether a text is a condition: a tool's name, perhaps with a pattern in brackets."""
+    """Return whether a text is a condition: the name of a tool, optionally with a pattern in parentheses."""
     return _CONDITION.fullmatch(text.strip()) is not None
 
 
 def meets_condition(event: Event, condition: str) -> bool:
-    """Return whether a tool call meets a condition such as `Bash(git *)` or `Edit(src/**)`; other events never do.
+    """Return whether an event is a tool call that meets a condition such as `Bash(git *)` or `Edit(src/**)`.
 
-    The pattern of a shell tool is compared with each command of a line, that of another tool with its paths.
+    The pattern of a shell tool is compared with each command of the line, the pattern of another tool with its paths.
     """
     match = _CONDITION.fullmatch(condition.strip())
     tool_input = getattr(event, "tool_input", None)
@@ -125,7 +125,7 @@ def _commands(line: str) -> Iterator[str]:
 
 
 def _is_command(command: str, pattern: str) -> bool:
-    if pattern.endswith(":*"):  # the older form of a prefix
+    if pattern.endswith(":*"):  # the older syntax for a prefix
         prefix = pattern[:-2]
         return command == prefix or command.startswith(f"{prefix} ")
     if pattern.endswith(" *") and command == pattern[:-2]:

@@ -1,7 +1,6 @@
-"""The quick way through hooks that say nothing, which nearly all do: one loop, and a report only if somebody reads it.
+"""The fast path for hooks that return no opinion, as nearly all do: a simple loop, whose report is created on demand.
 
-It ends at the first hook that answers or fails. From there on the call loop (`_call`) goes on, which has all the
-rules; so this one needs none.
+It ends at the first hook that answers or fails. The call loop (`_call`), which has all the rules, continues from there.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import msgspec
 
 from fairlead.events import HookOutput
-from fairlead.hooks._call import Called, HookRun, freeze
+from fairlead.hooks._call import CallResult, HookRun, freeze
 from fairlead.hooks._limits import as_failure
 
 if TYPE_CHECKING:
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event
     from fairlead.hooks._context import HookContext
-    from fairlead.hooks._hook import Handler, Registered
+    from fairlead.hooks._hook import Handler, RegisteredHook
 
 _NO_OPINION = HookOutput()
 _MAX_AGE = 0.001
-"""Seconds after which the deadline of the next hook is computed anew."""
+"""Seconds for which a computed deadline is used for the next hooks, too."""
 
 
-class Silence(Sequence[HookRun]):
-    """The report of hooks that said nothing. Its entries are made when it is read."""
+class NoOpinionRuns(Sequence[HookRun]):
+    """The runs of hooks that returned no opinion. The entries are created when they are first read."""
 
     __slots__ = ("_hooks", "_made", "_times")
 
-    def __init__(self, hooks: Sequence[Registered], times: Sequence[float]) -> None:
-        """`times` are the moment before the first hook, and that after each of them."""
+    def __init__(self, hooks: Sequence[RegisteredHook], times: Sequence[float]) -> None:
+        """`times` has the time before the first hook, then the time after each hook."""
         self._hooks = hooks
         self._times = times
         self._made: tuple[HookRun, ...] | None = None
@@ -62,7 +61,7 @@ class Silence(Sequence[HookRun]):
         return iter(self.as_tuple())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Silence):
+        if isinstance(other, NoOpinionRuns):
             return self.as_tuple() == other.as_tuple()
         return self.as_tuple() == other if isinstance(other, tuple) else NotImplemented
 
@@ -74,49 +73,49 @@ class Silence(Sequence[HookRun]):
 
 
 class QuickRun(NamedTuple):
-    """How far the quick way went."""
+    """The result of the fast path for sync hooks."""
 
     times: list[float]
-    """The moment before the first hook, and that after each hook that said nothing."""
-    called: Called | None = None
-    """What came of the next hook; `None` if it was not called."""
+    """The time before the first hook, then the time after each hook that returned no opinion."""
+    called: CallResult | None = None
+    """The result of the next hook; `None` if it was not called."""
 
 
-class Stepped(NamedTuple):
-    """An async hook that was called: what it returned, raised, or waits for."""
+class FirstStep(NamedTuple):
+    """The first step of an async hook: it returned, raised, or waits."""
 
     running: Any = None
-    """Its coroutine, if it waits for `answer`."""
+    """The hook's coroutine, if it waits for `answer`."""
     answer: Any = None
     raised: BaseException | None = None
     seconds: float = 0.0
 
 
 class QuickSteps(NamedTuple):
-    """How far the quick way through async hooks went."""
+    """The result of the fast path for async hooks."""
 
     times: list[float]
-    stepped: Stepped | None = None
-    """What came of the next hook; `None` if it was not called."""
+    first_step: FirstStep | None = None
+    """The result of the next hook; `None` if it was not called."""
 
 
-def is_quick(hook: Registered) -> bool:
-    """Return whether a hook can be called directly: it needs no thread, no event loop, and no test of the event."""
+def is_quick(hook: RegisteredHook) -> bool:
+    """Return whether a hook can be called directly: without a thread, an event loop, or a matcher function."""
     return hook.on_subject and not hook.is_async and (hook.inline or hook.keeps_deadline)
 
 
-def is_quick_async(hook: Registered) -> bool:
-    """Return whether a hook can be called directly in an event loop: it is async, and needs no test of the event."""
+def is_quick_async(hook: RegisteredHook) -> bool:
+    """Return whether a hook can be called directly in an event loop: it is async, and has no matcher function."""
     return hook.on_subject and hook.is_async
 
 
 def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickRun:
-    """Call the functions of quick hooks that have the same timeout, up to the first that says something."""
+    """Call quick hooks that have the same timeout, up to the first one that answers or fails."""
     freeze(event)
     now = perf_counter()
     times = [now]
     computed, own = now, msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
-    token, silence = ctx.cancellation, None
+    token, no_opinion = ctx.cancellation, None
     for call in calls:
         if token.cancelled:
             return QuickRun(times)
@@ -127,26 +126,26 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
-            return QuickRun(times, Called(None, as_failure(raised), perf_counter() - now))
+            return QuickRun(times, CallResult(None, as_failure(raised), perf_counter() - now))
         last, now = now, perf_counter()
-        if answer is not None and answer is not silence:
+        if answer is not None and answer is not no_opinion:
             if answer != _NO_OPINION:
-                return QuickRun(times, Called(answer, None, now - last))
-            silence = answer  # many hooks return the same object
+                return QuickRun(times, CallResult(answer, None, now - last))
+            no_opinion = answer  # many hooks return the same object
         times.append(now)
     return QuickRun(times)
 
 
 def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickSteps:
-    """Call the functions of async hooks that have the same timeout, up to the first that waits or says something.
+    """Call async hooks that have the same timeout, up to the first one that waits, answers or fails.
 
-    A coroutine that does not wait ends with its first step; it needs no timer.
+    A coroutine that does not wait ends with its first step, and needs no timer.
     """
     freeze(event)
     now = perf_counter()
     times = [now]
     computed, own = now, msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
-    token, silence = ctx.cancellation, None
+    token, no_opinion = ctx.cancellation, None
     for call in calls:
         if token.cancelled:
             return QuickSteps(times)
@@ -159,13 +158,13 @@ def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
         except StopIteration as stop:
             answer = stop.value
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
-            return QuickSteps(times, Stepped(raised=raised, seconds=perf_counter() - now))
+            return QuickSteps(times, FirstStep(raised=raised, seconds=perf_counter() - now))
         else:
-            return QuickSteps(times, Stepped(running, waits_for, None, perf_counter() - now))
+            return QuickSteps(times, FirstStep(running, waits_for, None, perf_counter() - now))
         last, now = now, perf_counter()
-        if answer is not None and answer is not silence:
+        if answer is not None and answer is not no_opinion:
             if answer != _NO_OPINION:
-                return QuickSteps(times, Stepped(None, answer, None, now - last))
-            silence = answer
+                return QuickSteps(times, FirstStep(None, answer, None, now - last))
+            no_opinion = answer
         times.append(now)
     return QuickSteps(times)

@@ -1,6 +1,6 @@
 """Read-only JSON containers, so that a hook can change a tool's input only by its output.
 
-Guards that run later would see a change in place, but the client would not: they would approve what is not run.
+Later guards would see a change in place, but the client would not. They would approve an input that is not the one run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed; copies of it are plain dicts."""
+    """A dict that cannot be changed. Its copies are plain dicts."""
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -33,7 +33,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class ReadOnlyList(list[Any]):
-    """A list that cannot be changed; copies of it are plain lists."""
+    """A list that cannot be changed. Its copies are plain lists."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse

@@ -1,6 +1,6 @@
-"""Rules from files: settings, a plugin's `hooks.json`, the frontmatter of skills and subagents, YAML.
+"""Reads rules from files: settings, a plugin's `hooks.json`, the frontmatter of skills and subagents, YAML.
 
-An invalid entry becomes a `Problem` with its location, and drops nothing else.
+An invalid entry is reported as a `Problem` with its location. All other entries are kept.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _HOOKS_KEY = re.compile(r"""hooks["']?\s*:""")
 def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
     """Read the rules of a file. Problems are returned in `problems`, never raised.
 
-    `.json` is settings or a plugin's `hooks.json`, `.md` has YAML frontmatter, `.yaml` and `.yml` have a key `hooks`.
-    `plugin_root` is as in `rules_from`.
+    A `.json` file contains settings, or is a plugin's `hooks.json`. A `.md` file has YAML frontmatter. A `.yaml` or
+    `.yml` file has a key `hooks`. `plugin_root` is explained at `rules_from`.
     """
     source = os.fspath(path)
     try:
@@ -68,8 +68,8 @@ def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[s
 def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
     """Read the rules of a parsed document, from the file `source`.
 
-    `plugin_root` is the folder of the plugin that the rules belong to: commands get it in a variable, and the
-    names of the hooks start with the plugin's.
+    `plugin_root` is the folder of the plugin that the rules belong to. Commands get it in an environment variable, and
+    the names of the hooks start with the name of the plugin.
     """
     root = None if plugin_root is None else os.path.abspath(plugin_root)
     reader = _Reader(source, root)
@@ -128,7 +128,7 @@ class _Reader(Reporter):
                     self._add(event, name, rule.matcher, action)
 
     def _entries(self, section: object, at: Location) -> Iterator[tuple[str, object, Location]]:
-        """Yield every entry with its name ("" if it has none) and its location."""
+        """Yield each entry with its name, "" if it has none, and its location."""
         if isinstance(section, list):
             yield from (("", entry, at / index) for index, entry in enumerate(section))
         elif isinstance(section, Mapping) and is_named_map(section):
@@ -177,7 +177,7 @@ class _Reader(Reporter):
         )
 
     def _condition(self, action: Mapping[Any, Any], at: Location) -> str | None:
-        """Read the tool call that an action is for. One that cannot be read is ignored: the command is a check."""
+        """Read the `if` of an action. An invalid one is ignored: a check that runs too often is safer than none."""
         value = action.get("if")
         if value is None or (isinstance(value, str) and is_tool_condition(value)):
             return value
@@ -286,7 +286,7 @@ def _parse_frontmatter(text: str) -> object:
 
 
 def _hooks_only(document: object) -> object:
-    """Return the document without keys other than `hooks`."""
+    """Return only the key `hooks` of a document."""
     if document is None:
         return {}
     if isinstance(document, Mapping):
@@ -315,7 +315,7 @@ def _yaml_position(error: yaml.MarkedYAMLError) -> str:
 
 
 def _check_size(events: Iterable[yaml.Event]) -> None:
-    """Raise if loading would exhaust stack or memory: the C loader's recursion is unbounded, and aliases multiply."""
+    """Raise if loading would exhaust stack or memory: the C loader recurses without limit, and aliases multiply."""
     import yaml
 
     sizes = [0]  # of the open collections

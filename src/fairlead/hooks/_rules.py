@@ -1,4 +1,4 @@
-"""Rules of hooks: their types, their problems, and the values they accept. Knows no file format."""
+"""The types of hook rules and of their problems, and the readers of their values. Knows no file format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNSUPPORTED_KEYS = {
     "asyncRewake": "not supported here: the event waits for the command",
     "once": "not supported here: the command runs for every such event",
 }
-"""Keys of the client that have no effect here → what happens instead."""
+"""Keys of the client that have no effect here → the warning about them."""
 
 ACTION_KEYS = frozenset(
     {
@@ -37,11 +37,11 @@ SHORT_KEYS = ACTION_KEYS | {"matcher"}
 ALL_KEYS = SHORT_KEYS | RULE_KEYS
 
 _MAX_TIMEOUT = 1_000_000.0
-"""Seconds. Some systems cannot wait much longer than that."""
+"""Seconds. Some systems cannot wait much longer."""
 
 
 class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a rule runs. Only actions of type `command` are run: by a shell, or directly if `args` is given."""
+    """An action of a rule. Only the type `command` is run: by a shell, or directly if `args` is given."""
 
     hook_type: str = msgspec.field(name="type")
     command: str | None = None
@@ -50,10 +50,10 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
     args: tuple[str, ...] | None = None
     shell: str | None = None
     condition: str | None = msgspec.field(name="if", default=None)
-    """A tool call that it is for: `Bash(git *)`."""
+    """The tool calls that the action is for: `Bash(git *)`."""
 
     def to_hook_config(self, matcher: str | None = None) -> str | dict[str, Any] | None:
-        """Return the short form of settings, a string or an object; `None` without a command to run."""
+        """Return the short form for settings, a string or an object; `None` if there is no command to run."""
         if self.hook_type != "command" or self.command is None:
             return None
         options = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
@@ -63,14 +63,14 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HookRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Actions and the matcher of their subjects. All forms in files are converted to this one."""
+    """A matcher and its actions. All forms of rules in files are converted to this one."""
 
     matcher: str | None = None
     hooks: tuple[HookAction, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One problem of a file, and where it is."""
+    """A problem in a rule file, with its location."""
 
     source: str
     """The file."""
@@ -78,9 +78,9 @@ class Problem(msgspec.Struct, frozen=True):
     """The path in the document: `hooks.PreToolUse[0].hooks[1].timeout`; `$` is the document itself."""
     message: str
     dropped: bool
-    """The entry is not registered; otherwise this is a warning."""
+    """Whether the entry is not registered. If it is, this is a warning."""
     event: HookEvent | None = None
-    """The event of the section, or the one that a misspelt section name may mean."""
+    """The event of the section; for a misspelt name, the event with the most similar name."""
 
     def __str__(self) -> str:
         """Return the problem as one line."""
@@ -94,7 +94,7 @@ class Rules(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
     def register(self, manager: HookManager) -> list[Registration]:
-        """Register the hooks. If a name is taken, a number is appended to the later one."""
+        """Register the hooks. A hook whose name is taken gets a number appended to it."""
         return [manager.register(_renamed(hook, free_name(hook.name, manager.has_hook))) for hook in self.hooks]
 
 
@@ -121,17 +121,20 @@ def _renamed(hook: CommandHook, name: str) -> CommandHook:
 
 
 def is_flat(document: Mapping[Any, object], source: str) -> bool:
-    """Return whether a document has events at its top level, as plugins may; settings without hooks have none."""
+    """Return whether a document has events at its top level. A plugin's may; settings without hooks do not."""
     return _file_name(source) == "hooks.json" or any(HookEvent.find(key) for key in document)
 
 
 def is_named_map(section: Mapping[Any, object]) -> bool:
-    """Return whether a section maps names to hooks; a single entry has a known key and values that are no objects."""
+    """Return whether a section maps names to hooks, and is not a single entry.
+
+    A single entry has a known key, and some values that are not objects.
+    """
     return ALL_KEYS.isdisjoint(section) or all(isinstance(entry, Mapping) for entry in section.values())
 
 
 def owner_prefix(source: str, plugin_root: str | None) -> str:
-    """Return the prefix of hook names: the plugin, and the skill or subagent, that the file belongs to."""
+    """Return the prefix for the names of hooks: the plugin, skill or subagent that the file belongs to."""
     folder, _, file = source.rpartition("/")
     owners = [_file_name(plugin_root or "")]
     if file.lower().endswith(".md"):
@@ -147,7 +150,7 @@ def _file_name(path: str) -> str:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """A path in a document, and the event of its section."""
+    """A path in a document, with the event of its section."""
 
     path: str = ""
     event: HookEvent | None = None
@@ -157,7 +160,7 @@ class Location(msgspec.Struct, frozen=True):
 
 
 class EntryError(Exception):
-    """An entry cannot be registered."""
+    """An entry that cannot be registered."""
 
     def __init__(self, at: Location, message: str) -> None:
         super().__init__(message)
@@ -182,15 +185,15 @@ class Reporter:
         self.problems: list[Problem] = []
 
     def report(self, at: Location, message: str, *, dropped: bool = True) -> None:
-        """Add a problem; by default its entry is dropped."""
+        """Add a problem. By default it says that its entry is dropped."""
         self.problems.append(Problem(self.source, at.path or "$", message, dropped, at.event))
 
     def warn(self, at: Location, message: str) -> None:
-        """Add a problem that drops no entry."""
+        """Add a problem whose entry is kept."""
         self.report(at, message, dropped=False)
 
     def warn_about_keys(self, entry: Mapping[Any, object], at: Location, known: frozenset[str]) -> None:
-        """Warn about keys without effect, or with another effect than in the client."""
+        """Warn about keys that have no effect, or another effect than in the client."""
         for key, value in entry.items():
             if not isinstance(key, str):
                 self.warn(at, f"expected a string as key, got {type_of(key)}; ignored")
@@ -202,7 +205,7 @@ class Reporter:
                 self.warn(at / key, "null, treated as missing")
 
     def named_items(self, mapping: Mapping[Any, object], at: Location) -> Iterator[tuple[str, object]]:
-        """Yield the items with a valid name as key: YAML keys can also be numbers, dates or null."""
+        """Yield the items whose key is a valid name. YAML keys can also be numbers, dates or null."""
         for name, value in mapping.items():
             if not isinstance(name, str):
                 self.report(at, f"expected a string as key, got {type_of(name)}")
@@ -212,7 +215,7 @@ class Reporter:
                 yield name, value
 
     def aliased_value(self, entry: Mapping[Any, Any], at: Location, key: str, alias: str) -> tuple[Any, Location]:
-        """Return a value that has two names, and its location."""
+        """Return the value of a key, or of its alias, and its location."""
         if entry.get(key) is None:
             return entry.get(alias), at / alias
         if entry.get(alias) is not None:
@@ -232,7 +235,7 @@ def read_command(value: object, at: Location) -> str:
 
 
 def read_timeout(value: object, at: Location) -> float | None:
-    """Read a number of seconds, whole or not."""
+    """Read a number of seconds."""
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -243,7 +246,7 @@ def read_timeout(value: object, at: Location) -> float | None:
 
 
 def read_args(value: object, at: Location) -> tuple[str, ...] | None:
-    """Read the arguments of a program that is run without a shell."""
+    """Read the arguments of a program that runs without a shell."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -261,7 +264,7 @@ def read_text(value: object, at: Location) -> str:
 
 
 def _text_error(text: str) -> str | None:
-    """Return why a text cannot be part of a command line; `None` if it can."""
+    """Return the reason why a text cannot be part of a command line; `None` if it can."""
     if "\0" in text:
         return "contains a NUL character"
     try:
@@ -282,7 +285,7 @@ def type_of(value: object) -> str:
 
 
 def unsupported_type(kind: object) -> str:
-    """Return the message about an action of another type."""
+    """Return the message about an action whose type is not `command`."""
     if isinstance(kind, str):
         return f"type {kind!r} is not run by Fairlead, only 'command'"
     return f"expected a string, got {type_of(kind)}"

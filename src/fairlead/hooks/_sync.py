@@ -7,8 +7,8 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from fairlead.errors import HookCancelled
-from fairlead.hooks._call import Called
-from fairlead.hooks._limits import as_failure, out_of_time, own_cancellation, skip_reason, with_deadline
+from fairlead.hooks._call import CallResult
+from fairlead.hooks._limits import as_failure, own_cancellation, skip_reason, timeout_error, with_deadline
 from fairlead.hooks._workers import submit
 
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event
     from fairlead.hooks._context import HookContext
-    from fairlead.hooks._hook import Registered
+    from fairlead.hooks._hook import RegisteredHook
 
     Done = tuple[Any, BaseException | None]
 
 _MAX_WAIT = 0.5  # seconds
 
 
-def call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Called:
+def call_sync(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: float) -> CallResult:
     """Call the hook and wait for its result, at most `timeout` seconds."""
     start = perf_counter()
     answer, error = None, skip_reason(ctx, timeout)
@@ -34,11 +34,11 @@ def call_sync(hook: Registered, event: Event, ctx: HookContext, timeout: float) 
             raise
         except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
             error = as_failure(raised)
-    return Called(answer, error, perf_counter() - start)
+    return CallResult(answer, error, perf_counter() - start)
 
 
-def settled(called: Called, ctx: HookContext, timeout: float) -> Called:
-    """Return the result of a call; if its answer is awaitable, await it first."""
+def await_answer(called: CallResult, ctx: HookContext, timeout: float) -> CallResult:
+    """Return the result of a call. If its answer is awaitable, await it first."""
     if not hasattr(called.answer, "__await__"):
         return called
     start = perf_counter()
@@ -48,16 +48,16 @@ def settled(called: Called, ctx: HookContext, timeout: float) -> Called:
         raise
     except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
         answer, error = None, as_failure(raised)
-    return Called(answer, error, called.seconds + perf_counter() - start)
+    return CallResult(answer, error, called.seconds + perf_counter() - start)
 
 
-def _call(hook: Registered, event: Event, ctx: HookContext, timeout: float) -> Any:
+def _call(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: float) -> Any:
     if (hook.inline or hook.keeps_deadline) and not hook.is_async:
         answer: Any = hook.call(event, ctx)
         if not hasattr(answer, "__await__"):
             return answer
         return _await_in_worker(answer, ctx, timeout)
-    return _in_worker(lambda own: _settled(hook.call(event, own), own, timeout), ctx, timeout)
+    return _in_worker(lambda own: _await_if_awaitable(hook.call(event, own), own, timeout), ctx, timeout)
 
 
 def _await_in_worker(answer: Any, ctx: HookContext, timeout: float) -> Any:
@@ -79,17 +79,17 @@ def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: fl
 
 
 def _first(done: SimpleQueue[Done], timeout: float) -> Done:
-    """Wait in short intervals: a signal that arrives just before a wait does not interrupt it."""
+    """Wait in short intervals, because a signal that arrives just before a wait does not interrupt it."""
     give_up = monotonic() + timeout
     while True:
         try:
             return done.get(timeout=max(min(_MAX_WAIT, give_up - monotonic()), 0))
         except Empty:
             if monotonic() >= give_up:
-                raise out_of_time(timeout) from None
+                raise timeout_error(timeout) from None
 
 
-def _settled(answer: Any, ctx: HookContext, timeout: float) -> Any:
+def _await_if_awaitable(answer: Any, ctx: HookContext, timeout: float) -> Any:
     return _awaited(answer, ctx, timeout) if hasattr(answer, "__await__") else answer
 
 

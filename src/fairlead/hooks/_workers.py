@@ -1,4 +1,4 @@
-"""Daemon threads that run sync hooks: one that never returns blocks neither the caller nor the process's exit."""
+"""Daemon threads that run sync hooks. A hook that never returns blocks neither the caller nor the process's exit."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class _Worker:
             done(result, error)
             if not is_kept:
                 return
-            del call, done, result, error  # an idle thread keeps no object alive
+            del call, done, result, error  # an idle thread must not keep objects alive
 
 
 def _reset_after_fork() -> None:
-    """Forget the parent's threads: a fork copies none of them, and may copy a locked lock."""
+    """Reset the pool in a forked child: a fork copies no threads, and may copy a locked lock."""
     global _lock  # noqa: PLW0603 - one pool per process
     _lock = Lock()
     _idle.clear()

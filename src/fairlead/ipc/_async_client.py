@@ -61,7 +61,7 @@ class ResponseStream:
 
 @asynccontextmanager
 async def open_stream(socket_path: str, path: str, method: str = "GET") -> AsyncIterator[ResponseStream]:
-    """Send a request without a body and yield its response once its headers are there. Raises `DaemonUnavailable`."""
+    """Send a request without a body, and yield the response after its headers. Raises `DaemonUnavailable`."""
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(socket_path), _TIMEOUT)
     except OSError as error:

@@ -18,9 +18,9 @@ _READ_SIZE = 1 << 16
 
 
 def exchange(method: str, path: str, body: bytes = b"", *, timeout: float, at: str | None = None) -> Response:
-    """Return the response to one request, whatever its status. Raises `DaemonUnavailable` if there is none.
+    """Return the response to one request, whatever its status. Raises `DaemonUnavailable` if there is no response.
 
-    `at` is the socket; by default the one of this user's daemon.
+    `at` is the path of the socket, by default that of this user's daemon.
     """
     socket_path, parser = at or socket_file(), ResponseParser()
     try:
@@ -37,8 +37,8 @@ def request(method: str, path: str, body: object = None, *, timeout: float = _TI
     """
     import json
 
-    sent = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    response = exchange(method, path, sent, timeout=timeout, at=at)
+    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    response = exchange(method, path, content, timeout=timeout, at=at)
     if response.status not in OK:
         raise RequestRefused(response.status, response.body)
     is_json = response.headers.get("content-type") == "application/json"
@@ -48,7 +48,8 @@ def request(method: str, path: str, body: object = None, *, timeout: float = _TI
 def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
     """Yield the kind and the JSON of each event of a stream. A heartbeat has the kind "" and no JSON.
 
-    Ends when the daemon ends. Raises `DaemonUnavailable` if there is none, or if nothing comes for `timeout` seconds.
+    Ends when the daemon ends. Raises `DaemonUnavailable` if no daemon runs, or if it sends nothing for `timeout`
+    seconds.
     """
     import json
 

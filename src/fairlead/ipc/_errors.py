@@ -1,9 +1,9 @@
-"""What can go wrong between a client and the daemon. Each message says what to do.
+"""The errors of a request to the daemon. Each message says what to do.
 
 DaemonUnavailable             no daemon is running
-└── DaemonNotResponding       one is running, and does not answer, or not as it should
-    ├── ConnectionLost        it closed the connection before it had answered, or cannot be reached
-    └── RequestRefused        it answered with an error
+└── DaemonNotResponding       a daemon is running, but gives no valid answer
+    ├── ConnectionLost        the daemon closed the connection before it answered, or cannot be reached
+    └── RequestRefused        the daemon answered with an error
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class DaemonUnavailable(FairleadError):
 
 
 class DaemonNotResponding(DaemonUnavailable):
-    """A daemon is running, and does not answer, or not as it should."""
+    """A daemon is running, but gives no valid answer."""
 
 
 class ConnectionLost(DaemonNotResponding):
-    """The daemon closed the connection before it had answered, or cannot be reached."""
+    """The daemon closed the connection before it answered, or cannot be reached."""
 
 
 class RequestRefused(DaemonNotResponding):
@@ -35,7 +35,7 @@ class RequestRefused(DaemonNotResponding):
 
 
 def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) -> DaemonUnavailable:
-    """Return the error to raise for what went wrong on the socket."""
+    """Return the error to raise for an error of the socket or the parser."""
     if isinstance(error, FileNotFoundError):
         return DaemonUnavailable(f"no daemon is running (no socket at {socket_path}); start one: {_START}")
     if isinstance(error, ConnectionRefusedError):

@@ -1,6 +1,6 @@
-"""The HTTP/1.1 that the daemon speaks, as bytes: requests, responses and event streams. No I/O, shared by both clients.
+"""The daemon's HTTP/1.1 as bytes: requests, responses and event streams. Does no I/O, and is shared by both clients.
 
-`http.client` is not used: it takes 20 ms to import, which every command that asks the daemon would pay.
+`http.client` is not used: its import would delay every command that asks the daemon by 20 ms.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 OK = range(200, 300)
-"""The statuses of a success."""
+"""The status codes of a success."""
 
 _MAX_HEADERS = 64 * 1024
 _PROTOCOL = b"HTTP/1."
@@ -32,7 +32,7 @@ class ServerSentEvent(NamedTuple):
 
 
 def encode_request(method: str, path: str, body: bytes = b"") -> bytes:
-    """Return the bytes of a request, after whose response the daemon closes the connection."""
+    """Return the bytes of a request. The daemon closes the connection after its response."""
     head = (
         f"{method} {path} HTTP/1.1\r\nhost: fairlead\r\nconnection: close\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -49,7 +49,7 @@ class ResponseParser:
         self.headers: dict[str, str] = {}
         self.is_complete = False
         self.is_endless = False
-        """Set for a stream of events: the end of the connection ends the body, also in the middle of it."""
+        """Whether the body is a stream of events, which may end with the connection at any point."""
         self._buffer = bytearray()
         self._is_chunked = False
         self._remaining: int | None = None
@@ -128,7 +128,7 @@ class EventStreamParser:
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """Return the events that `data` completes."""
-        start = max(0, len(self._buffer) - 1)  # a long event arrives in many pieces; none is searched twice
+        start = max(0, len(self._buffer) - 1)  # search only the new piece: a long event arrives in many
         self._buffer += data.replace(b"\r", b"")
         if self._buffer.find(b"\n\n", start) < 0:
             return []

@@ -1,4 +1,4 @@
-"""The lock that a daemon holds while it lives."""
+"""The lock that a daemon holds while it runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 
 
 def daemon_pid(runtime_folder: str) -> int | None:
-    """Return the pid of the daemon that lives, whether it answers or not; 0 if unknown, `None` if none lives.
+    """Return the pid of the running daemon, even if it does not answer; 0 if it is unknown, `None` if none runs.
 
-    The lock ends with the process, however that ends.
+    The system releases the lock when the process ends, in whatever way.
     """
     try:
         descriptor = os.open(f"{runtime_folder}/daemon.lock", os.O_RDWR | os.O_CLOEXEC)

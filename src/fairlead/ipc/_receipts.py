@@ -1,8 +1,8 @@
-"""Receipts: the files that say which replies with mail were not printed yet.
+"""Receipts: files that record which replies with mail were not printed yet.
 
-The daemon makes a file before it marks mail as shown, named by the showing. Who prints the reply renames it before,
-and removes it after. So whatever process is killed, a later daemon can tell: a file under its own name was not
-printed, one under the other name may have been, and one that is gone was.
+The daemon creates a file before it marks mail as shown. The process that prints the reply renames the file before, and
+removes it afterwards. So a later daemon knows the state even if a process was killed: with the original name, the reply
+was not printed; with the other name, it may have been printed; without a file, it was printed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from fairlead.paths import runtime_folder
 
 PRINTING = ".printing"
-"""What the name ends with while the reply is being printed."""
+"""The suffix of the file's name while the reply is being printed."""
 
 
 def receipts_folder() -> str:
@@ -22,7 +22,7 @@ def receipts_folder() -> str:
 
 
 def begin_printing(name: str) -> None:
-    """Note that a reply is about to be printed; without a name it needs no receipt."""
+    """Record that a reply is about to be printed. If `name` is empty, it needs no receipt."""
     if name and "/" not in name:
         path = f"{receipts_folder()}/{name}"
         with suppress(OSError):
@@ -30,7 +30,7 @@ def begin_printing(name: str) -> None:
 
 
 def give_receipt(name: str) -> None:
-    """Note that a reply was printed."""
+    """Record that a reply was printed."""
     if name and "/" not in name:
         with suppress(OSError):
             os.unlink(f"{receipts_folder()}/{name}{PRINTING}")

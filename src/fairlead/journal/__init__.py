@@ -10,8 +10,8 @@ from fairlead.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.journal._errors import JournalError, SpoolFull
+    from fairlead.journal._event_record import event_record, record_payload
     from fairlead.journal._lines import record_key
-    from fairlead.journal._payload import record_payload
     from fairlead.journal._reader import JournalReader, Position, journal_folder
     from fairlead.journal._records import (
         DOCTOR_SESSION,
@@ -59,6 +59,7 @@ __all__ = [
     "SpoolFull",
     "Verdict",
     "count_spooled",
+    "event_record",
     "has_spooled",
     "journal_folder",
     "read_spool",
@@ -79,7 +80,7 @@ __getattr__ = lazy_exports(
             "SpoolFull",
         ),
         "_lines": ("record_key",),
-        "_payload": ("record_payload",),
+        "_event_record": ("event_record", "record_payload"),
         "_redact": ("redact_for_others", "set_redaction"),
         "_reader": (
             "Position",

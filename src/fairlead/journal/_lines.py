@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.journal._payload import cut_text, record_payload
+from fairlead.journal._event_record import cut_text, record_payload
 from fairlead.journal._records import MAX_REASON_LENGTH, CommandsRecord, EventRecord, Record
 from fairlead.journal._redact import redactor
 from fairlead.structs import Raw, Struct, asdict, json_decoder, replace
@@ -26,7 +26,7 @@ decode: Callable[[bytes], Record] = json_decoder(Record)  # type: ignore[arg-typ
 
 
 def encode(record: Record, *, brief: bool = False) -> bytes:
-    """Return a record as a line, including its newline, without what looks like a secret; with `brief`, no payload."""
+    """Return a record as a line with its newline, secrets redacted; with `brief`, with only the ids of its payload."""
     current = redactor()
     if (brief or current.payloads == "none") and isinstance(record, EventRecord):
         record = replace(record, payload=current.identifying(record.payload))
@@ -51,7 +51,7 @@ def record_key(record: Record) -> str:
 
 
 def _encode_oversized(record: Record) -> bytes:
-    """Cut what no client sends: names of thousands of characters, hundreds of commands, multi-line payloads."""
+    """Encode a record that no client sends: names of thousands of characters, hundreds of commands, long payloads."""
     cut = _cut(record)
     if isinstance(cut, EventRecord):
         payload, is_cut = record_payload(bytes(cut.payload))

@@ -53,7 +53,7 @@ class JournalReader:
     """Read-only access to a journal."""
 
     def __init__(self, folder: str) -> None:
-        """Read that folder, which need not exist yet."""
+        """Read the journal in a folder, which need not exist yet."""
         self.folder = folder
         self.broken_lines = 0
         """Lines skipped so far because they are not records."""
@@ -61,8 +61,8 @@ class JournalReader:
     def read(self, after: Position | None = None) -> Iterator[tuple[Position, Record]]:
         """Yield the records after a position, up to the current end, each with the position that follows it.
 
-        If the journal no longer reaches that position (its folder was removed, or the machine lost power), all that is
-        left is yielded, possibly again: a consumer must recognize records by their ids.
+        If the journal no longer reaches that position (its folder was removed, or the machine lost power), all records
+        that are left are yielded, possibly again: a consumer must recognize records by their ids.
         """
         for position, line in self._lines(after):
             record = self._decode(line)
@@ -70,7 +70,7 @@ class JournalReader:
                 yield position, record
 
     def follow(self, wait: Callable[[], bool], after: Position | None = None) -> Iterator[tuple[Position, Record]]:
-        """Yield records like `read`; at the end, call `wait` and look again, until it returns `False`."""
+        """Yield records like `read`; at the end, call `wait` and read on, until it returns `False`."""
         while True:
             for position, line in self._lines(after):
                 after = position

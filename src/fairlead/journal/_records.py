@@ -12,7 +12,7 @@ if TYPE_CHECKING or not LIGHT:
     Route: TypeAlias = Literal["daemon", "cold"]
     """Where the event was decided: in the daemon, or in the caller's own process as no daemon answered (`cold`)."""
     Verdict: TypeAlias = Literal["none", "said", "asked", "allowed", "blocked", "failed"]
-    """What was answered to the client.
+    """What was answered to the client, in one word.
 
     none     nothing
     said     context, a message, a rewritten input
@@ -24,7 +24,7 @@ if TYPE_CHECKING or not LIGHT:
 
 
 DOCTOR_SESSION = "fairlead-doctor"
-"""The session of the events that `fairlead doctor` plays: its events are recorded, but it is no session of anybody."""
+"""The session id of the events that `fairlead doctor` plays. They are recorded, but belong to no real session."""
 MAX_REASON_LENGTH = 2000
 """Characters of a reason that are kept."""
 
@@ -41,7 +41,7 @@ class Caller(Struct, frozen=True, omit_defaults=True):
     tmux: str = ""
     """`TMUX`: the server's socket, its pid, the session's number."""
     project: str = ""
-    """The project's folder, as the client tells its hooks."""
+    """The project's folder, as the client reports it to its hooks."""
     env_file: str = ""
     """The file of variables that the client's commands read."""
     version: str = ""
@@ -70,7 +70,7 @@ class EventRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ev
     steps: int = 0
     """How many commands the caller was given to run; a `CommandsRecord` says how they ended."""
     hook: str = ""
-    """The hook of the user's own that has decided, such as `guards.no_force_push`."""
+    """The user's own hook that has decided, such as `guards.no_force_push`."""
     caller: Caller = Caller()
     payload: Raw = Raw(b"{}")
     """As the client sent it, with long texts of a large payload cut (see `cut`)."""
@@ -78,7 +78,7 @@ class EventRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ev
 
 
 class CommandsRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="done", tag_field="kind"):
-    """How the commands that an event started in the caller have ended."""
+    """The results of the commands that an event had run in the caller."""
 
     id: str
     """Id of the event."""
@@ -109,7 +109,7 @@ class DaemonRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="d
 
 
 class CostRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="cost", tag_field="kind"):
-    """The client's counter of what a session costs has changed."""
+    """A change of the client's counter of the cost of a session."""
 
     at: float
     session: str
@@ -119,9 +119,9 @@ class CostRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="cos
     counter: float = 0.0
     """US dollars, as the client estimates them. Its counter may start again, or go on in another session."""
     began: float = 0.0
-    """When the client's process started that counts; 0 if that is not known. One session may have several."""
+    """When the client's process that counts was started; 0 if that is not known. A session may have several."""
     pid: int = 0
-    """The client's process, as the last event of the session has it; 0 if that is not known."""
+    """The client's process, from the last event of the session; 0 if that is not known."""
     added: float = 0.0
     """US dollars that the session has cost since its last record."""
 

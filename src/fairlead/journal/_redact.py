@@ -1,7 +1,7 @@
 r"""Replaces what looks like a secret in a line before it is written: keys, tokens, passwords, values of `.env` files.
 
 A line is JSON, and stays JSON: a value ends before the quote or the escaped quote that closes it. Most lines hold
-nothing of the kind, and are only searched for a few words.
+no secret, and are only searched for a few words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEPT_FIELDS = frozenset(
 _ENVELOPE = frozenset(
     {"kind", "id", "at", "event", "client", "session", "agent", "tool", "cwd", "road", "verdict", "caller"}
 )
-"""Fields of a record that say what it is; patterns of the user's own do not apply to them."""
+"""Fields that identify a record; the user's own patterns do not apply to them."""
 
 _CHARS = rb"(?:[^\s\"'\\,;]|\\[\\/bfu])"
 """A character of a value without quotes, in JSON: no blank, no quote, no escaped line end."""
@@ -46,15 +46,15 @@ _NAME = (
     rb"(?:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api[_-]?key|credentials?|(?:access|auth|private|encryption"
     rb"|signing|client|account|storage|shared)[_-]?key)[\w-]{0,64}"
 )
-"""The rest of a name has a bound, and so have the parts of a web token: else a text of nothing but names takes a time
-that grows with its square."""
+"""The rest of a name is bounded, like the parts of a web token below: otherwise the time for a text that consists of
+names grows with the square of its length."""
 
 
 def _rule(hints: str, pattern: bytes) -> tuple[tuple[bytes, ...], bytes]:
-    """Return what to replace, and how to see that there is nothing to replace.
+    """Return a rule: the hints that a line is searched for first, and the pattern that is replaced.
 
-    `hints` are words of which a lowercase line has one, if the rule may apply. Of what the pattern matches, group 1
-    stays, and what follows it is replaced. It is compiled when it is first used.
+    The pattern is only applied to a line that contains one of the `hints`, in lowercase. Group 1 of a match stays, the
+    rest is replaced. The pattern is compiled when it is first used.
     """
     return tuple(hints.encode().split(b"|")), pattern
 
@@ -75,7 +75,7 @@ _RULES = (
 _NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey")
 _TOKEN_HINT = b"token"
 _TOKEN = rb"token(?!s)"
-"""Of `tokens` a client reports how many were used, at every other prompt: they are no secret."""
+"""`tokens` is no secret: with every other prompt a client reports how many were used."""
 _NAMED = (
     rb"(?i)(" + _NAME + rb"\"\s*:\s*\")(?:[^\"\\]|\\.)+",  # a field of the JSON itself
     rb"(?i)(" + _NAME + rb"(?:\\\"|')?\s*[:=]\s*)" + _VALUE,  # a line of a file, a variable
@@ -85,11 +85,11 @@ _ENV_FILE = b".env"
 _ENV_LINE = rb"((?:[\"\s]|\\[nrt])(?:export )?[A-Z][A-Z0-9_]*=)" + _VALUE
 _HINTS = (*(hint for hints, _ in _RULES for hint in hints), *_NAMED_HINTS, _TOKEN_HINT, _ENV_FILE)
 _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
-"""Hint → what stands before and behind it, where the hint alone is an ordinary word: `task-notification`, `tokens`."""
+"""Hint → patterns before and after it, where the hint alone is part of other words: `task-notification`, `tokens`."""
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
-"""What hints consist of, by how seldom it is in lines of the journal."""
+"""The letters of the hints, those that are rare in lines of the journal first."""
 _FEW = 3
-"""Lines that a process without a daemon writes at most."""
+"""The most lines that a process without a daemon writes."""
 
 
 class Redactor:
@@ -112,7 +112,7 @@ class Redactor:
         return self._redact_own(line) if self._own else line
 
     def _may_hold_secret(self, lower: bytes, start: int) -> bool:
-        """Look from the input of the tool on, if it has one: before that are ids and paths."""
+        """Search the line from the tool's input on: before that are only ids and paths."""
         self._lines += 1
         if self._lines <= _FEW:
             return any(lower.find(hint, start) >= 0 for hint in _HINTS)
@@ -137,7 +137,7 @@ class Redactor:
         return value
 
     def identifying(self, payload: Raw) -> Raw:
-        """Return the fields of a payload that are kept although payloads are not."""
+        """Return the fields that identify a payload. They are kept even if payloads are not."""
         try:
             fields = decode_json(bytes(payload))
         except (ValueError, RecursionError):
@@ -168,10 +168,10 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 @cache
 def _any_hint() -> Callable[[bytes, int], object]:
-    """Return a search for all hints: quicker than one for each, once it is compiled.
+    """Return a function that searches for all hints at once, which is faster than one search for each.
 
-    A hint is found by its rarest letter, and what stands before that is compared afterwards: the expression stops at
-    one letter in ten. By their first letters it would stop at every other one.
+    The expression searches for the rarest letter of each hint, and then compares what is before and after it. So it
+    stops at one letter in ten; by the first letters of the hints it would stop at every other one.
     """
     by_letter: dict[bytes, list[bytes]] = {}
     for hint in dict.fromkeys(_HINTS):
@@ -210,6 +210,6 @@ def redactor() -> Redactor:
 
 
 def redact_for_others(line: bytes) -> bytes:
-    """Return a line of JSON without secrets, for another host: also if this one keeps payloads in full."""
+    """Return a line of JSON for another host, redacted even if this host keeps payloads in full."""
     current = redactor()
     return (Redactor() if current.payloads == "full" else current).redact(line)

@@ -41,7 +41,7 @@ _SIZE_SAMPLES = 500
 _MAX_ID_LENGTH = 100
 
 _TRANSIENT_ERRORS = (ENOENT, EMFILE, ENFILE, ENOMEM, EIO)
-"""Errors that say nothing about the file itself: another process took it, or the system is short of something."""
+"""Errors that say nothing about the file itself: another process took it, or the system is short of a resource."""
 
 
 def spool_folder() -> str:
@@ -66,7 +66,7 @@ def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
 
 
 def read_spool(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
-    """Yield file names and records, oldest first, and the commands' end of an event after the event.
+    """Yield file names and records, oldest first, and the `CommandsRecord` of an event after the event.
 
     A file stays until `remove_spooled` is called with its name. A file that is not a record is moved to `broken/`, and
     a temporary file that has been unfinished for over a minute is removed.

@@ -1,7 +1,7 @@
-"""Appends to the journal, before the events are answered: one write for a record, or for several that came together.
+"""Appends to the journal, before the events are answered: one write for each record, or for each batch of records.
 
-An appended record survives the end of the process, however that comes. It is not synced to the disk, so a power
-failure may lose the last second. There is one writer, the daemon, which holds a lock of its own.
+An appended record survives any end of the process, even by a signal. It is not synced to the disk, so a power failure
+may lose the last second. There is one writer, the daemon, which holds a lock of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEGMENT_BYTES = 16 * 1024 * 1024
 
 
 SEGMENT_AGE = 24 * 3600.0
-"""Seconds for which a segment is written. It is deleted as a whole, so what is old must not wait until it is full."""
+"""Seconds for which a segment is written. It is deleted as a whole, so old records must not wait until it is full."""
 
 
 class Recovery(msgspec.Struct, frozen=True):
@@ -44,14 +44,14 @@ class Journal(JournalReader):
     """Read and write access to a journal. Thread-safe."""
 
     def __init__(self, folder: str, *, segment_bytes: int = SEGMENT_BYTES) -> None:
-        """Write to that folder. Nothing is opened or created before the first record."""
+        """Write the journal in a folder. Nothing is opened or created before the first record."""
         super().__init__(folder)
         self._segment_bytes = segment_bytes
         self._lock = allocate_lock()
         self._file = -1
         self._current = 0
         self._began = 0.0
-        """When the current segment was begun."""
+        """When the current segment was started."""
         self._ends_incomplete = False
         """The file ends in an incomplete line that could not be cut off."""
 
@@ -63,7 +63,7 @@ class Journal(JournalReader):
         return self._append(encode(record, brief=brief))
 
     def append_all(self, records: Iterable[Record], *, brief: bool = False) -> Position:
-        """Write some records at once, all or none of them, as `append` does."""
+        """Write several records in one write, all or none of them. See `append`."""
         return self._append(b"".join(encode(record, brief=brief) for record in records))
 
     def _append(self, lines: bytes) -> Position:
@@ -154,7 +154,7 @@ class Journal(JournalReader):
             self._file = -1
 
     def _write(self, data: bytes) -> None:
-        """Write all of it, or leave the file as it was."""
+        """Write all of the data, or none of it."""
         written = os.write(self._file, data)
         if written == len(data):
             return

@@ -1,4 +1,4 @@
-"""Leases on files: who works on which files, and until when. Plain values and rules; stores and asks nothing."""
+"""Leases on files: who may change which files, and until when. Values and rules only; the daemon stores the leases."""
 
 from __future__ import annotations
 

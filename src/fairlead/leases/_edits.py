@@ -1,11 +1,11 @@
-"""Who changed which file last: two sessions that change one file within minutes should know of each other."""
+"""The last editors of files. Two sessions that change the same file within minutes are notified of each other."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 WINDOW = 600.0
-"""Seconds within which two changes of a file may be in each other's way, and in which a pair is told of it once."""
+"""Seconds within which two changes of a file may conflict. Two sessions are notified once within that time."""
 _MAX_FILES = 4096
 _MAX_PAIRS = 4096
 _MAX_EDITORS = 4
@@ -24,26 +24,26 @@ class RecentEdits:
 
     def __init__(self) -> None:
         self._editors: dict[str, tuple[Editor, ...]] = {}
-        self._told: dict[tuple[str, str, str], float] = {}
-        """When two sessions were told of each other, by both of them and the file."""
+        self._notified: dict[tuple[str, str, str], float] = {}
+        """When two sessions were last notified of each other, by both sessions and the file."""
 
-    def note(self, path: str, editor: Editor) -> tuple[Editor, ...]:
-        """Note that a file is changed. Returns the editors of other sessions within the last minutes."""
+    def record(self, path: str, editor: Editor) -> tuple[Editor, ...]:
+        """Record a change of a file. Returns the editors of other sessions within the last minutes."""
         before = self._editors.pop(path, ())
         if len(self._editors) >= _MAX_FILES:
-            del self._editors[next(iter(self._editors))]  # the one that was not changed for longest
-        others = tuple([one for one in before if one.session != editor.session])
+            del self._editors[next(iter(self._editors))]  # the least recently changed file
+        others = tuple([other for other in before if other.session != editor.session])
         self._editors[path] = (*others[-_MAX_EDITORS + 1 :], editor)
-        return tuple([one for one in others if editor.at - one.at < WINDOW]) if others else ()
+        return tuple([other for other in others if editor.at - other.at < WINDOW]) if others else ()
 
-    def is_news(self, path: str, one: Editor, other: Editor) -> bool:
-        """Return whether two sessions must be told of each other because of a file, and record that they are."""
-        first, second = sorted((one.session, other.session))
-        key, now = (first, second, path), max(one.at, other.at)
-        last = self._told.get(key)
+    def must_notify(self, path: str, editor: Editor, other: Editor) -> bool:
+        """Return whether two sessions must be notified of each other because of a file, and record it."""
+        first, second = sorted((editor.session, other.session))
+        key, now = (first, second, path), max(editor.at, other.at)
+        last = self._notified.get(key)
         if last is not None and now - last < WINDOW:
             return False
-        if len(self._told) >= _MAX_PAIRS:
-            self._told.clear()
-        self._told[key] = now
+        if len(self._notified) >= _MAX_PAIRS:
+            self._notified.clear()
+        self._notified[key] = now
         return True

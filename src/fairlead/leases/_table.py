@@ -1,4 +1,4 @@
-"""The leases that are in force, as one immutable value: which of them cover a file, and which stand against another."""
+"""All current leases as one immutable value: finds those that cover a file, or conflict with a wanted lease."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from fairlead.policy import ResolvedPath
 
 MAX_LEASES = 2000
-"""Of all holders together: a lease is for what one works on now."""
+"""The limit for all holders together. A lease is for files that are being changed now."""
 
 
 class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease that somebody wants."""
+    """A lease to take, before it has a holder."""
 
     path: str
     folder: str = ""
@@ -31,12 +31,12 @@ class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseTable:
-    """All leases. A change makes another table, so that a reader needs no lock."""
+    """All leases. A change returns a new table, so that a reader needs no lock."""
 
-    __slots__ = ("_any", "_by_path", "_patterns", "leases")
+    __slots__ = ("_by_path", "_pattern_set", "_patterns", "leases")
 
     def __init__(self, leases: Iterable[Lease] = ()) -> None:
-        """Compile the patterns. Raises `LeaseError` for one that is none."""
+        """Compile the patterns. Raises `LeaseError` if one is not valid."""
         self.leases = tuple(leases)
         self._by_path: dict[str, tuple[Lease, ...]] = {}
         self._patterns: list[tuple[Pattern, Lease]] = []
@@ -46,7 +46,7 @@ class LeaseTable:
                 continue
             for name in resolve(lease.path, "/").names:
                 self._by_path[name] = (*self._by_path.get(name, ()), lease)
-        self._any = PatternSet(pattern for pattern, _ in self._patterns)
+        self._pattern_set = PatternSet(pattern for pattern, _ in self._patterns)
 
     def __bool__(self) -> bool:
         return bool(self.leases)
@@ -55,37 +55,37 @@ class LeaseTable:
 
     def covering(self, target: ResolvedPath) -> list[Lease]:
         """Return the leases on a file, or on a folder above it, by any of its names."""
-        found: dict[int, Lease] = {}
+        matching: dict[int, Lease] = {}
         if self._by_path:
             for name in target.names:
                 path = name
                 while path:
                     for lease in self._by_path.get(path, ()):
-                        found[lease.id] = lease
+                        matching[lease.id] = lease
                     path = path[: path.rfind("/")]
                 for lease in self._by_path.get("/", ()):
-                    found[lease.id] = lease
-        if self._patterns and self._any.may_match(target):
-            found |= {lease.id: lease for pattern, lease in self._patterns if pattern.matches(target)}
-        return list(found.values())
+                    matching[lease.id] = lease
+        if self._patterns and self._pattern_set.may_match(target):
+            matching |= {lease.id: lease for pattern, lease in self._patterns if pattern.matches(target)}
+        return list(matching.values())
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
-        """Return the leases on files below a folder. Of a pattern, files that exist are compared."""
+        """Return the leases on files below a folder. A pattern is compared with the files that exist."""
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
-        found = {
+        matching = {
             lease.id: lease for path, leases in self._by_path.items() if path.startswith(above) for lease in leases
         }
         for pattern, lease in self._patterns:
-            if _may_meet(pattern.base, folder) and _matches_below(pattern, folder):
-                found[lease.id] = lease
-        return list(found.values())
+            if _may_overlap(pattern.base, folder) and _matches_below(pattern, folder):
+                matching[lease.id] = lease
+        return list(matching.values())
 
     def may_match(self, target: ResolvedPath) -> bool:
         """Return whether there is a lease on a file."""
         return bool(self.covering(target))
 
     def against(self, wanted: WantedLease, holder: Holder) -> list[Lease]:
-        """Return the leases of others that keep somebody from taking a lease. Two shared ones never do."""
+        """Return the leases of other sessions that conflict with a wanted lease. Two shared leases never conflict."""
         others = [
             lease
             for lease in self.leases
@@ -96,24 +96,24 @@ class LeaseTable:
     # -- changes ---------------------------------------------------------------------------------------
 
     def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
-        """Return a table in which somebody holds all of these leases, and the leases. Raises `LeaseError`.
+        """Return a table in which the holder has all of these leases, and the leases. Raises `LeaseError`.
 
-        What the holder has on the same path is replaced. Leases of others must not stand against it: ask `against`.
+        Leases of the holder on the same path are replaced. The caller has checked with `against` that none conflict.
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [
             Lease(
                 id=number + at,
-                path=one.path,
-                folder=one.folder,
+                path=new.path,
+                folder=new.folder,
                 holder=holder,
-                shared=one.shared,
-                why=one.why,
+                shared=new.shared,
+                why=new.why,
                 since=now,
-                until=one.until,
-                grant=one.grant,
+                until=new.until,
+                grant=new.grant,
             )
-            for at, one in enumerate(dict.fromkeys(wanted), 1)
+            for at, new in enumerate(dict.fromkeys(wanted), 1)
         ]
         same = {(lease.path, lease.folder) for lease in taken}
         kept = [
@@ -140,7 +140,7 @@ class LeaseTable:
 
 
 def compile_pattern(text: str, folder: str) -> Pattern:
-    """Return a pattern relative to a folder. Raises `LeaseError` if it is none."""
+    """Return a pattern relative to a folder. Raises `LeaseError` if it is not valid."""
     try:
         pattern = Pattern(text, BaseFolder.at(folder))
     except PatternError as error:
@@ -149,44 +149,44 @@ def compile_pattern(text: str, folder: str) -> Pattern:
 
 
 def _overlap(wanted: WantedLease, lease: Lease) -> bool:
-    """Return whether two leases are on the same file: one that is named, or of two patterns one that exists."""
+    """Return whether two leases cover the same file. Two patterns are compared with the files that exist."""
     if not wanted.folder and not lease.folder:
         names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
         return any(_is_below(one, other) or _is_below(other, one) for one in names for other in others)
     if wanted.folder and lease.folder:
         if (wanted.path, wanted.folder) == (lease.path, lease.folder):
             return True
-        return _patterns_meet(compile_pattern(wanted.path, wanted.folder), compile_pattern(lease.path, lease.folder))
+        return _patterns_overlap(compile_pattern(wanted.path, wanted.folder), compile_pattern(lease.path, lease.folder))
     path, text, folder = (
         (lease.path, wanted.path, wanted.folder) if wanted.folder else (wanted.path, lease.path, lease.folder)
     )
     pattern, target = compile_pattern(text, folder), resolve(path, "/")
     if pattern.matches(target):
         return True
-    return target.is_folder and _may_meet(pattern.base, target) and _matches_below(pattern, target)
+    return target.is_folder and _may_overlap(pattern.base, target) and _matches_below(pattern, target)
 
 
-def _patterns_meet(one: Pattern, other: Pattern) -> bool:
-    """Return whether an existing file matches both patterns. Among too many files nobody can tell, so they do."""
-    deeper = max((one.base, other.base), key=lambda base: len(base.folder))
+def _patterns_overlap(pattern: Pattern, other: Pattern) -> bool:
+    """Return whether an existing file matches both patterns; `True` if there are too many files to check."""
+    deeper = max((pattern.base, other.base), key=lambda base: len(base.folder))
     folder = resolve(deeper.folder, "/")
-    if not (_may_meet(one.base, folder) and _may_meet(other.base, folder)):
+    if not (_may_overlap(pattern.base, folder) and _may_overlap(other.base, folder)):
         return False
     try:
-        return any(one.matches(file) and other.matches(file) for file in files_below(folder))
+        return any(pattern.matches(file) and other.matches(file) for file in files_below(folder))
     except TooManyFiles:
         return True
 
 
 def _matches_below(pattern: Pattern, folder: ResolvedPath) -> bool:
-    """Return whether a pattern matches a file below a folder. Among too many files nobody can tell, so it does."""
+    """Return whether a pattern matches a file below a folder; `True` if there are too many files to check."""
     try:
         return any(pattern.matches(file) for file in files_below(folder))
     except TooManyFiles:
         return True
 
 
-def _may_meet(base: BaseFolder, folder: ResolvedPath) -> bool:
+def _may_overlap(base: BaseFolder, folder: ResolvedPath) -> bool:
     """Return whether a folder is above or below the folder of a pattern."""
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     return any(prefix.startswith(above) for prefix in base.prefixes) or any(

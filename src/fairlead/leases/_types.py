@@ -11,11 +11,11 @@ from fairlead.errors import FairleadError
 
 _GLOB = re.compile(r"[*?\[{]")
 PERSON = ""
-"""The session of a lease that the person holds: it ends with its time alone."""
+"""The session of a lease that the user holds. Such a lease ends only when its time is up, or is released."""
 
 
 class LeaseError(FairleadError):
-    """A lease cannot be taken: the path is no path, or others hold it."""
+    """A lease cannot be taken: the path is not valid, or others hold a lease on it."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Holder(msgspec.Struct, frozen=True):
 
     session: str = PERSON
     agent_id: str = ""
-    """Of a subagent: its lease ends with it."""
+    """The id of a subagent. Its leases end with it."""
     name: str = ""
     """The agent's name when it took the lease."""
     host: str = ""
@@ -31,7 +31,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes a lease one of the whole team: how all hosts name it, whatever their checkouts are called."""
+    """Makes a lease apply to the whole team. Names the files in a way that does not depend on a host's folders."""
 
     id: str
     project: str
@@ -41,7 +41,7 @@ class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     """The folder that a pattern is relative to, with a slash at the end: `/` is the root. Empty for a path."""
     until: float = 0.0
-    """By the relay's clock."""
+    """When the lease ends, by the relay's clock."""
 
     @property
     def title(self) -> str:
@@ -50,21 +50,21 @@ class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """A path or pattern that somebody works on until a time."""
+    """The right of a holder to change a path or pattern until a time."""
 
     id: int
     path: str
-    """An absolute path, which stands for all that is below it; or a gitignore pattern."""
+    """An absolute path, which includes everything below it; or a gitignore pattern."""
     folder: str = ""
     """The folder that a pattern is relative to; empty for a path."""
     holder: Holder
     shared: bool = False
-    """Others may hold shared leases on the same files, and change them."""
+    """Whether others may hold shared leases on the same files, and change them."""
     why: str = ""
     since: float
     until: float
     grant: TeamGrant | None = None
-    """Set if the lease is one of the team."""
+    """Set if the lease applies to the whole team."""
 
     @property
     def title(self) -> str:
@@ -73,7 +73,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def root(self) -> str:
-        """The checkout that a lease of the team is on, without a slash at the end; "" for one of this host only."""
+        """The checkout of a team's lease, without a slash at the end; "" for a lease on this host only."""
         if self.grant is None:
             return ""
         path = self.folder.rstrip("/") if self.folder else self.path
@@ -82,9 +82,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_path(text: str, cwd: str) -> tuple[str, str]:
-    """Return the path and folder of a lease, from the text of a command; one with `*`, `?`, `[` or `{` is a pattern.
+    """Return the path and the folder of a lease from the text of a command.
 
-    Raises `LeaseError` if it is neither: empty, a `!` pattern, or a text that no file name contains.
+    A text with `*`, `?`, `[` or `{` is a pattern, unless a file has that name. Raises `LeaseError` if the text is
+    empty, starts with `!`, or contains a NUL.
     """
     if not text.strip() or "\0" in text:
         raise LeaseError("a lease needs the path of a file or folder, or a pattern such as 'src/**/*.py'")

@@ -1,6 +1,6 @@
 """Messages between agents: identity, messages, deliveries. Knows no HTTP, no client and no database.
 
-Modules are loaded on first use: a command that sends one message needs only the value types.
+Modules are imported on first use, because a command that sends one message needs only the value types.
 """
 
 from __future__ import annotations

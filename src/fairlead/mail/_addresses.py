@@ -57,7 +57,7 @@ class OtherHosts(Protocol):
     """Finds agents of other hosts."""
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of a name that no agent of this host has. Raises `NoSuchAgent`, in doubt the given one."""
+        """Return the agent of another host with a name. Raises `unknown`, or a `NoSuchAgent` that says more."""
 
     def subscribers(self, topic: str) -> list[Agent]:
         """Return the living subscribers of a topic on other hosts."""
@@ -70,7 +70,7 @@ class AddressResolver:
     """Finds the recipients of an address."""
 
     other_hosts: OtherHosts | None = None
-    """Set if this host is in a team."""
+    """None if this host is in no team."""
 
     def __init__(self, agents: AgentDirectory, topics: TopicIndex) -> None:
         """Use these agents and topics."""
@@ -78,7 +78,10 @@ class AddressResolver:
         self._topics = topics
 
     def resolve(self, sender: Agent, to: Sequence[str], project: str) -> tuple[tuple[str, ...], tuple[Agent, ...]]:
-        """Return the normalized addresses and each recipient once. Raises `MailError` for an invalid address."""
+        """Return the normalized addresses, and the recipients without duplicates.
+
+        Raises `MailError` for an invalid address.
+        """
         if not to:
             raise BadMessage("the message has no recipient; name at least one")
         if len(to) > MAX_RECIPIENTS:
@@ -110,7 +113,7 @@ class AddressResolver:
         return agent.name, (agent,)
 
     def _find(self, written: str) -> Agent:
-        """Return the agent with a name: one of this host, or of another."""
+        """Return the agent with a name, on this host or another."""
         try:
             return self._agents.by_name(written)
         except NoSuchAgent as unknown:
@@ -119,7 +122,7 @@ class AddressResolver:
             return self.other_hosts.resolve(written, unknown)
 
     def _subscribers(self, sender: Agent, topic: str) -> list[Agent]:
-        """Return the living subscribers: an ended one would only find outdated mail when it is resumed."""
+        """Return the living subscribers. Ended ones are left out: the mail would be outdated when they are resumed."""
         agents = [self._agents.get(number) for number in self._topics.subscribers(topic)]
         living = [agent for agent in agents if agent and not agent.ended and agent.id != sender.id]
         if self.other_hosts is not None:
@@ -129,7 +132,10 @@ class AddressResolver:
         return living
 
     def _project_agents(self, sender: Agent, project: str) -> list[Agent]:
-        """Return the project's sessions, without subagents: each has one task, and mail would reopen its answer."""
+        """Return the living sessions of a project.
+
+        Subagents are left out. Each has one task, and mail would make it continue after it has finished.
+        """
         agents = [
             agent
             for agent in self._agents.all()

@@ -24,17 +24,17 @@ _EMPTY = QueueSize()
 class MailCache:
     """Agents, topics, queue sizes and deadlines.
 
-    It is changed only within `locked()`, after the storage has stored the change. Queue sizes can be read at any time.
+    Change it only within `locked()`, after the storage has stored the change. Queue sizes can be read at any time.
     """
 
     def __init__(self, snapshot: MailSnapshot) -> None:
-        """Start with what the storage holds."""
+        """Start with the contents of the storage."""
         self.agents = AgentDirectory(snapshot.agents, snapshot.former_sessions, snapshot.former_names)
         self.topics = TopicIndex(snapshot.subscriptions)
         self.addresses = AddressResolver(self.agents, self.topics)
         self.last_message = snapshot.last_message
         self.owing_reply = set(snapshot.owing_reply)
-        """Agents that may have seen a request and not answered it."""
+        """Agents that may have seen a request without answering it."""
         self._queue_sizes = dict(snapshot.queue_sizes)
         self._deadlines = list(snapshot.deadlines)
         heapify(self._deadlines)
@@ -62,33 +62,36 @@ class MailCache:
                 self._notify_outgoing()
 
     def add_listener(self, listener: Callable[[Agent], None]) -> None:
-        """Call this for each agent for which something was queued."""
+        """Call `listener` with each agent for which a delivery was queued."""
         self._listeners = (*self._listeners, listener)
 
     def add_outgoing_listener(self, listener: Callable[[], None]) -> None:
-        """Call this after something was stored that other hosts have to know."""
+        """Call `listener` after data for other hosts was stored."""
         self._outgoing_listeners = (*self._outgoing_listeners, listener)
 
     def note_outgoing(self) -> None:
-        """Record that something may have been stored that other hosts have to know."""
+        """Record that data for other hosts may have been stored."""
         self._has_outgoing = bool(self._outgoing_listeners)
 
     def note_marked(self, messages: Iterable[Message]) -> None:
-        """Record that deliveries of messages have changed; only senders of other hosts have an `@` in their names."""
+        """Record that deliveries of these messages have changed, of which senders on other hosts are notified.
+
+        Only senders on other hosts have an `@` in their names.
+        """
         if self._outgoing_listeners and any("@" in message.sender for message in messages):
             self._has_outgoing = True
 
     def queue_size(self, agent: int) -> QueueSize:
-        """Return how much is queued for an agent."""
+        """Return how many deliveries are queued for an agent."""
         return self._queue_sizes.get(agent, _EMPTY)
 
     def enqueue(self, agent: int, added: QueueSize) -> None:
-        """Record that something was queued for an agent."""
+        """Record that deliveries were queued for an agent."""
         self._queue_sizes[agent] = self.queue_size(agent) + added
         self._to_notify[agent] = None
 
     def dequeue(self, agent: int, removed: QueueSize) -> None:
-        """Record that something has left an agent's queue."""
+        """Record that deliveries have left an agent's queue."""
         rest = self.queue_size(agent) - removed
         if rest.queued:
             self._queue_sizes[agent] = rest
@@ -100,7 +103,7 @@ class MailCache:
         self._queue_sizes.pop(agent, None)
 
     def record_sent(self, messages: Iterable[OutgoingMessage], answered: Mapping[int, QueueSize]) -> None:
-        """Record what messages have queued, and what has left the queues because they answered it."""
+        """Record the deliveries of new messages, and remove the deliveries that these messages answer."""
         for outgoing in messages:
             message = outgoing.message
             self.last_message = max(self.last_message, message.id)
@@ -120,7 +123,7 @@ class MailCache:
         return any(deadline <= now for deadline, _ in self._deadlines[:1])
 
     def take_overdue(self, now: float, limit: int) -> list[tuple[float, int]]:
-        """Remove and return the requests whose deadlines have passed, earliest first."""
+        """Remove and return the requests whose deadlines have passed, the earliest first."""
         overdue: list[tuple[float, int]] = []
         while self.has_overdue(now) and len(overdue) < limit:
             overdue.append(heappop(self._deadlines))
@@ -146,5 +149,5 @@ class MailCache:
     def _notify(self, numbers: Iterable[int]) -> None:
         for agent in filter(None, map(self.agents.get, numbers)):
             for listener in self._listeners:
-                with suppress(Exception):  # the message is sent, whether or not a listener fails
+                with suppress(Exception):  # the message is already sent, even if a listener fails
                     listener(agent)

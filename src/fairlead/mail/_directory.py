@@ -1,6 +1,6 @@
-"""All agents in memory, by id, name, session and parent. No I/O and no lock: one writer at a time.
+"""All agents in memory, by id, name, session and parent. There is no I/O and no lock; callers write one at a time.
 
-Readers need not wait for the writer: each lookup is one step in a dict, and an agent is replaced, never modified.
+Readers do not wait for the writer: each lookup is one access to a dict, and an agent is replaced, never modified.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 class AgentDirectory:
     """All agents and the indexes to find them.
 
-    Agents of other hosts are found by their id, and by `remote` and `remote_by_name`; everything else leaves them out.
+    Agents of other hosts are found only by their id, by `remote`, `remote_of` and `remote_by_name`.
     """
 
     def __init__(self, agents: Iterable[Agent], sessions: Mapping[str, int], names: Mapping[str, int]) -> None:
-        """Start with agents, and the session ids and names that they had before."""
+        """Start with agents, and with their former session ids and names."""
         self._by_id: dict[int, Agent] = {}
         self._by_name: dict[str, int] = {}
         self._by_session: dict[tuple[str, str], int] = {}
-        """By session and agent id; "" is the session itself."""
+        """By session and agent id. The agent id is empty for the session itself."""
         self._children: dict[int, dict[int, None]] = {}
         self._former_sessions = dict(sessions)
         self._former_names = {name: owner for name, owner in names.items() if owner < FIRST_REMOTE_ID}
         self._remote: dict[tuple[str, int], int] = {}
-        """By host and id there."""
+        """Agents of other hosts, by host and the id on that host."""
         self._remote_names = {name: owner for name, owner in names.items() if owner >= FIRST_REMOTE_ID}
-        """Current and former names."""
+        """Agents of other hosts, by current and former names."""
         self._seen: dict[int, float] = {}
         self._unsaved: dict[int, None] = {}
-        """Agents seen since the last `take_unsaved_seen`."""
+        """Agents that were active since the last `take_unsaved_seen`."""
         self.host_name = ""
         """The name of this host in its team."""
         self.revision = 0
@@ -73,7 +73,7 @@ class AgentDirectory:
         return current
 
     def by_session(self, session: str, agent_id: str = "") -> Agent | None:
-        """Return the agent of a session or of its subagent, also by a session id from before a /clear."""
+        """Return the agent of a session or of its subagent. Session ids from before a /clear are found, too."""
         if (number := self._by_session.get((session, agent_id))) is not None:
             return self.get(number)
         parent = self._by_id.get(self._former_sessions.get(session, 0))
@@ -83,7 +83,7 @@ class AgentDirectory:
         return None if number is None else self.get(number)
 
     def is_former_session(self, session: str) -> bool:
-        """Return whether the agent of that session id has another one now."""
+        """Return whether the agent of that session has another session id now."""
         return (session, "") not in self._by_session and session in self._former_sessions
 
     def by_name(self, name: str) -> Agent:
@@ -104,23 +104,23 @@ class AgentDirectory:
         return sorted(agents, key=lambda agent: normalize_name(agent.name))
 
     def remote(self, host: str, number: int) -> Agent | None:
-        """Return the agent with an id on another host, if mail has named it."""
+        """Return the agent with an id on another host, if any message has named it."""
         return self._by_id.get(self._remote.get((host, number), 0))
 
     def remote_of(self, host: str) -> list[Agent]:
-        """Return the agents of another host that mail has named."""
+        """Return the agents of another host that any message has named."""
         return [self._by_id[number] for (owner, _), number in list(self._remote.items()) if owner == host]
 
     def remote_by_name(self, name: str) -> Agent | None:
-        """Return the agent of another host that has or had a name, with its host."""
+        """Return the agent of another host that has or had a name of the form `name@host`."""
         return self._by_id.get(self._remote_names.get(normalize_name(name), 0))
 
     def name_for_others(self, agent: Agent) -> str:
-        """Return the name of an agent as other hosts know it."""
+        """Return the name of an agent for other hosts: with the name of its host."""
         return agent.name if agent.host or not self.host_name else f"{agent.name}@{self.host_name}"
 
     def former_names(self) -> dict[int, list[str]]:
-        """Return the names that agents of this host had before, by id."""
+        """Return the former names of the agents of this host, by id."""
         names: dict[int, list[str]] = {}
         for name, owner in self._former_names.items():
             names.setdefault(owner, []).append(name)
@@ -139,7 +139,7 @@ class AgentDirectory:
         return generate_name(session, self)
 
     def new_subagent_name(self, parent: Agent, agent_type: str) -> str:
-        """Return a free name for a subagent: its kind, and a number that no other had."""
+        """Return a free name for a subagent: its kind and the next number."""
         prefix = f"{parent.name}/{subagent_kind(agent_type)}-"
         names = [child.name for child in self.subagents_of(parent.id) if child.name.startswith(prefix)]
         suffixes = [name.removeprefix(prefix) for name in names]
@@ -158,7 +158,7 @@ class AgentDirectory:
         return number
 
     def put(self, agent: Agent) -> None:
-        """Add an agent, or replace the one with the same id; its former name and session still resolve to it."""
+        """Add an agent, or replace the one with the same id. Its former name and session id still resolve to it."""
         old = self._by_id.get(agent.id)
         self._by_id[agent.id] = agent
         if agent.id >= FIRST_REMOTE_ID:
@@ -195,7 +195,7 @@ class AgentDirectory:
                 del former[key]
 
     def mark_seen(self, number: int, at: float, now: float) -> None:
-        """Record activity. An earlier time than the last is ignored, unless the last lies in the future."""
+        """Record activity. A time before the last recorded one is ignored, unless that one is in the future."""
         agent = self._by_id.get(number)
         if agent is None:
             return
@@ -205,12 +205,12 @@ class AgentDirectory:
             self._unsaved[number] = None
 
     def take_unsaved_seen(self) -> list[tuple[int, float]]:
-        """Return which agents were seen since the last call, and when."""
+        """Return the agents that were active since the last call, and when."""
         unsaved, self._unsaved = self._unsaved, {}
         return [(number, self._seen[number]) for number in unsaved if number in self._seen]
 
     def restore_unsaved_seen(self, seen: Iterable[tuple[int, float]]) -> None:
-        """Put back what could not be saved."""
+        """Put back activity that could not be saved."""
         self._unsaved.update(dict.fromkeys(number for number, _ in seen))
 
     # -- internal --------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class AgentDirectory:
         return self._by_name.get(f"{normalize_name(parent.name)}/{rest}") if slash else parent.id
 
     def _nearest(self, key: str) -> tuple[str, ...]:
-        """Return the names of living agents that look alike."""
+        """Return similar names of living agents."""
         living = {
             normalize_name(agent.name): agent.name
             for agent in list(self._by_id.values())

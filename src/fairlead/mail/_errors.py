@@ -7,7 +7,7 @@ MailError                 a message was not sent, shown or found
 ├── NoSuchAgent           no agent has that name; `nearest` lists similar names
 ├── NobodyThere           a valid address that currently has no recipient
 ├── NoSuchMessage         no message has that id
-├── NotYours              a message between other agents
+├── NotYours              a message that the caller neither wrote nor received, or a name that is not the caller's
 └── MailUnreachable       the storage failed; nothing was changed
     ├── MailBusy          another process holds the storage
     └── MailFull          the disk is full
@@ -38,7 +38,7 @@ class NoSuchAgent(MailError, LookupError):
     """No agent has that name."""
 
     def __init__(self, message: str, nearest: tuple[str, ...] = ()) -> None:
-        """Keep the message, and the names that are similar."""
+        """Keep the message and the similar names."""
         super().__init__(message)
         self.nearest = nearest
 

@@ -1,4 +1,4 @@
-"""Ends and revives agents, and sends notices about requests that were not answered."""
+"""Ends and revives agents, and sends notices about unanswered requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from fairlead.mail._types import Agent
 
 _NO_LIMIT = 1_000_000
-"""More requests than an agent can have."""
+"""More than the number of requests that an agent can have."""
 _BATCH_SIZE = 500
 _MAX_REASON_LENGTH = 200
 
 
 class AgentExpiry:
-    """Ends and revives agents, with the effects on their mail."""
+    """Ends and revives agents, and updates their mail."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
         """Use this storage, cache and clock."""
@@ -38,8 +38,8 @@ class AgentExpiry:
         """End an agent and its subagents, and send the notices, in one transaction."""
         reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
         with self._cache.locked():
-            family = self._agents.with_subagents(self._agents.current(agent))
-            ending = [one for one in family if one.id >= FIRST_ID and not one.ended]
+            agents = self._agents.with_subagents(self._agents.current(agent))
+            ending = [one for one in agents if one.id >= FIRST_ID and not one.ended]
             ids = [one.id for one in ending]
             if not ids:
                 return
@@ -66,7 +66,7 @@ class AgentExpiry:
         return self._agents.current(agent)
 
     def notify_idle(self, agent: Agent) -> None:
-        """Send notices to those whose requests the agent has seen and not answered."""
+        """Send a notice to each sender of a request that the agent has seen and not answered."""
         if agent.id not in self._cache.owing_reply:
             return
         with self._cache.locked():
@@ -76,7 +76,7 @@ class AgentExpiry:
             self._cache.owing_reply.discard(agent.id)
 
     def process_deadlines(self, now: float) -> int:
-        """Send notices to those whose requests were not answered in time, and return how many."""
+        """Send a notice to each sender of a request that was not answered in time, and return how many."""
         sent = 0
         while self._cache.has_overdue(now):
             with self._cache.locked():

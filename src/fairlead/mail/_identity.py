@@ -33,6 +33,8 @@ class IdentityService:
 
     def find_by_session(self, session: str, agent_id: str) -> Agent | None:
         """Return the agent of a session or of its subagent, if it exists."""
+        if session.isascii() and agent_id.isascii():
+            return self._agents.by_session(session, agent_id)
         return self._agents.by_session(replace_surrogates(session), replace_surrogates(agent_id))
 
     def ensure_agent(self, session: str, agent_id: str, agent_type: str, project: str, *, is_start: bool) -> Agent:
@@ -49,7 +51,7 @@ class IdentityService:
             return self._ensure_subagent(parent, agent_id, agent_type) if agent_id else parent
 
     def change_session(self, old_session: str, new_session: str) -> Agent | None:
-        """Move an agent to another session id; return None if there is no agent, or the new id has its own."""
+        """Move an agent to another session id. Returns None if there is no agent, or the new id has its own agent."""
         old_session, new_session = replace_surrogates(old_session), replace_surrogates(new_session)
         with self._cache.locked():
             agent = self._agents.by_session(old_session)
@@ -68,8 +70,8 @@ class IdentityService:
                 raise BadName(f"{agent.name} cannot be renamed; a subagent takes its name from its session")
             if requested in self._agents and self._agents.by_name(requested).id != agent.id:
                 raise BadName(f"{quote(requested)} is the name of another agent; choose another name")
-            family = self._agents.with_subagents(agent)
-            renamed = [replace(one, name=requested + one.name[len(agent.name) :]) for one in family]
+            agents = self._agents.with_subagents(agent)
+            renamed = [replace(one, name=requested + one.name[len(agent.name) :]) for one in agents]
             self._save(renamed, [Alias("name", normalize_name(agent.name), agent.id)])
             return renamed[0]
 
@@ -94,7 +96,10 @@ class IdentityService:
                 raise
 
     def _ensure_session(self, session: str, project: str, *, is_start: bool) -> Agent:
-        """Return the agent of a session. A former id that starts again gets its agent back, unless that is alive."""
+        """Return the agent of a session; create it if it does not exist.
+
+        If a session starts with a former id, it gets the agent of that id back, unless the agent is alive.
+        """
         agent = self._agents.by_session(session)
         if agent is not None and is_start and self._agents.is_former_session(session):
             agent = self._move(agent, session) if agent.ended else None

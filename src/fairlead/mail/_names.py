@@ -1,4 +1,4 @@
-"""Names of agents and topics: pronounceable, typeable, and never ambiguous."""
+"""Names of agents and topics: pronounceable, easy to type, and never ambiguous."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERYONE: Final = "everyone"
 MAX_NAME_LENGTH: Final = 40
 
 _MAX_ATTEMPTS = 64
-"""How many pairs of words are tried before a number is added."""
+"""How many pairs of words are tried before a number is appended."""
 _RESERVED = {
     *("all", "anybody", "anyone", "everybody", "everyone", "fairlead", "human", "me", "nobody", "person", "script"),
     *("self", "system", "user", "you"),
@@ -46,12 +46,12 @@ def subagent_kind(agent_type: str) -> str:
 
 
 def normalize_name(name: str) -> str:
-    """Return the form of a name that is compared: without surrounding space and case."""
+    """Return a name in the form in which names are compared: stripped and case-folded."""
     return name.strip().casefold()
 
 
 def validate_name(name: str) -> str:
-    """Return a requested name without surrounding space, or raise `BadName`."""
+    """Return a requested name without surrounding whitespace, or raise `BadName`."""
     requested = name.strip()
     if not _NAME.fullmatch(requested):
         raise BadName(
@@ -75,11 +75,11 @@ def validate_topic(topic: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote untrusted text for an error message: one line, no control characters, bounded."""
+    """Return untrusted text as one quoted line of limited length for an error message."""
     return repr(text if len(text) <= _MAX_QUOTED_LENGTH else f"{text[:_MAX_QUOTED_LENGTH]}…")
 
 
-# -- the words of generated names: short, easy to say, easy to tell apart, and friendly ------------------
+# -- the words of generated names: short, easy to say and to distinguish, and friendly -------------------
 
 ADJECTIVES: Final = tuple(
     """

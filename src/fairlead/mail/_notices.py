@@ -1,4 +1,4 @@
-"""Notices from Fairlead to the sender of a request that was not answered. A notice never causes another notice."""
+"""Notices from Fairlead to the sender of an unanswered request. A notice never causes another notice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.mail._storage import UnansweredRequest
 
 ENDED_REASON = "the agent had ended"
-"""Why a delivery bounces whose recipient had ended before."""
+"""The reason of a bounce if the recipient had ended before the message was sent."""
 
 _SUMMARIES = {
     NOTICE_ENDED: "ended without answering",
@@ -32,9 +32,9 @@ def build_notices(  # noqa: PLR0913 - keyword-only
     at: float,
     ending: Collection[int] = (),
 ) -> list[OutgoingMessage]:
-    """Return a notice for each request whose sender has none for this reason yet.
+    """Return a notice for each request whose sender was not notified for this reason yet.
 
-    A sender that has ended, or is about to (`ending`), receives it when it is resumed.
+    A sender that has ended, or that ends in the same transaction (`ending`), receives the notice when it is resumed.
     """
     due = [request for request in requests if not request.notified & reason]
     return [
@@ -55,7 +55,8 @@ def _build_notice(  # noqa: PLR0913 - keyword-only
     sender, recipient = agents.get(request.sender), agents.get(request.recipient)
     has_ended = sender is None or (bool(sender.ended) and not sender.host) or sender.id in ending
     asked = request.message
-    is_remote = sender is not None and bool(sender.host)  # it knows neither our number nor the name without our host
+    # Another host knows neither the number of the message here nor names without a host.
+    is_remote = sender is not None and bool(sender.host)
     name = agents.name_for_others(recipient) if recipient and is_remote else recipient.name if recipient else "somebody"
     summary = f"{name} {_SUMMARIES[reason]}"
     numbered = "" if is_remote else f" {asked.id}"

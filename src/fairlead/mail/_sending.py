@@ -1,4 +1,4 @@
-"""Sends messages: drafts of many threads share one commit."""
+"""Sends messages. Drafts of several threads are stored in one transaction."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from fairlead.mail._types import Agent, Draft
 
 _MAX_ID = 2**63 - 1
-"""The largest integer of a database."""
+"""The largest integer that a database can store."""
 
 
 class PendingSend(msgspec.Struct):
-    """A draft that a thread waits for, and its result."""
+    """A draft whose thread waits until it is sent, and the result."""
 
     sender: Agent
     draft: Draft
@@ -47,7 +47,7 @@ class PendingSend(msgspec.Struct):
         return self.result is not None or self.error is not None
 
     def outcome(self) -> SendResult | MailError:
-        """Return the result or the error. Each waiting thread gets its own copy, as it will carry a traceback."""
+        """Return the result or a copy of the error: each thread raises its own, because raising adds a traceback."""
         if self.result is not None:
             return self.result
         if isinstance(self.error, MailError):
@@ -56,7 +56,7 @@ class PendingSend(msgspec.Struct):
 
 
 class MessageSender:
-    """Sends messages. The first thread commits for all that wait by then, so that they share one sync of the disk."""
+    """Sends messages. One thread commits the drafts of all waiting threads, so that they share one sync of the disk."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
         """Use this storage, cache and clock."""
@@ -66,7 +66,7 @@ class MessageSender:
         self._pending: deque[PendingSend] = deque()
 
     def send(self, sender: Agent, draft: Draft, project: str) -> SendResult:
-        """Send a message, together with those of all waiting threads."""
+        """Send a message, together with the drafts of all waiting threads."""
         pending = PendingSend(sender, draft, project)
         self._pending.append(pending)
         with self._cache.locked():
@@ -85,7 +85,7 @@ class MessageSender:
         return [pending.outcome() for pending in batch]
 
     def reply(self, sender: Agent, draft: Draft, project: str, *, to_all: bool) -> SendResult:
-        """Send a reply. The message that it answers determines the recipients, and the subject if it has none."""
+        """Send a reply. The answered message determines the recipients, and the subject if the draft has none."""
         original, author = self.message_for(sender, draft.reply_to)
         recipients = [author]
         if to_all or author == sender.id:
@@ -101,7 +101,10 @@ class MessageSender:
         return self.send(sender, replace(draft, to=to, subject=subject), project)
 
     def message_for(self, reader: Agent, message_id: int) -> tuple[Message, int]:
-        """Return a message and its sender's id, if the reader wrote or received it or is the user."""
+        """Return a message and its sender's id.
+
+        Raises `NotYours` unless the reader wrote or received the message, or is the user.
+        """
         stored = self._storage.get_message(message_id) if 0 < message_id <= _MAX_ID else None
         if stored is None:
             raise NoSuchMessage(f"there is no message {message_id}; `fairlead inbox` lists yours")
@@ -122,7 +125,7 @@ class MessageSender:
             raise
 
     def _send_all(self, batch: Sequence[PendingSend]) -> None:
-        """Store all valid drafts of a batch, or none; then set each one's result."""
+        """Store the valid drafts of a batch, all or none, and set the result or error of each."""
         keys = {pending.key for pending in batch if pending.draft.key}
         sent_before = self._storage.find_by_keys(keys) if keys else {}
         ready: list[tuple[PendingSend, OutgoingMessage, tuple[Agent, ...]]] = []
@@ -182,6 +185,6 @@ class MessageSender:
         return outgoing, recipients
 
     def _earlier_result(self, message: Message) -> SendResult:
-        """Return the result of a message that was sent with the same key before."""
+        """Return the result for a message that was sent before with the same key."""
         agents = (self._cache.agents.get(number) for number, _ in self._storage.deliveries(message.id))
         return SendResult(message=message, recipients=tuple(agent for agent in agents if agent), is_new=False)

@@ -1,4 +1,4 @@
-"""`MessageService`: sends messages, tracks each delivery, and shows each one once. The package's one entry point."""
+"""`MessageService`, the entry point of the package: sends messages, tracks deliveries, and shows each one once."""
 
 from __future__ import annotations
 
@@ -38,16 +38,17 @@ _MAX_PAGE_SIZE = 1000
 
 
 class MessageService:
-    """Thread-safe. `queued_count`, `mark_seen`, `find_by_session` and `current` never block; the rest may, on the disk.
+    """The mail of this host. Thread-safe.
 
+    - Methods may wait for the disk, except those that say "Never blocks".
     - A message survives a power failure once `send` has returned it.
-    - Each delivery is shown once, in the order in which messages were accepted: `show` has marked it when it returns.
-    - Every error is a `MailError`. After one nothing was changed, and the call can be repeated.
+    - Each delivery is shown once, in the order in which messages were accepted: it is marked before `show` returns.
+    - Every error is a `MailError`. After an error nothing was changed, and the call can be repeated.
     - An `Agent` argument is identified by its id; its other fields may be out of date.
     """
 
     def __init__(self, storage: MailStorage, now: Callable[[], float] = time.time) -> None:
-        """Load the agents and queues of a storage, and use it from here on."""
+        """Load the agents and queues of a storage. No other service may use the storage at the same time."""
         self._storage = storage
         self._now = now
         snapshot = storage.load()
@@ -62,7 +63,7 @@ class MessageService:
 
     @property
     def team(self) -> TeamMail:
-        """The mail to and from other hosts. Who has no team does not load it."""
+        """The mail to and from other hosts. Its modules are imported on first use."""
         if self._team is None:
             from fairlead.mail.remote._team_mail import TeamMail
 
@@ -71,9 +72,9 @@ class MessageService:
         return self._team
 
     def on_mail(self, listener: Callable[[Agent], None]) -> None:
-        """Call a listener after each commit that queued something for an agent, in the committing thread.
+        """Call a listener after each commit that queued a delivery for an agent, in the committing thread.
 
-        It must be quick. It may call the service.
+        The listener must be quick. It may call the service.
         """
         self._cache.add_listener(listener)
 
@@ -84,8 +85,8 @@ class MessageService:
     ) -> Agent:
         """Return the agent of a session, or of its subagent; create it if it does not exist.
 
-        An ended agent is returned as it is; `revive` brings it back. A session id from before a /clear resolves to the
-        agent that had it, unless a session with that id starts anew (`is_start`) while the agent is alive.
+        An ended agent is returned unchanged; `revive` marks it as alive. A session id from before a /clear resolves to
+        the agent that had it, unless a new session starts with that id (`is_start`) while the agent is alive.
         """
         return self._identity.ensure_agent(session, agent_id, agent_type, project, is_start=is_start)
 
@@ -94,7 +95,7 @@ class MessageService:
         return self._identity.find_by_session(session, agent_id)
 
     def find_by_name(self, name: str) -> Agent:
-        """Return the agent with a name, ignoring case. Raises `NoSuchAgent` with the nearest names."""
+        """Return the agent with a name, ignoring case. Raises `NoSuchAgent` with similar names."""
         return self._agents.by_name(name)
 
     def current(self, agent: Agent) -> Agent:
@@ -108,11 +109,11 @@ class MessageService:
         return [one for one in agents if project in (None, one.project) and (include_ended or not one.ended)]
 
     def mail_counts(self) -> dict[int, MailCounts]:
-        """Return the counts of each agent that has anything open, by the agent's id."""
+        """Return the counts of each agent that has open messages or requests, by the agent's id."""
         return self._storage.mail_counts([USER.id, *(agent.id for agent in self.agents())])
 
     def mail_counts_of(self, agent: Agent) -> MailCounts:
-        """Return the counts of one agent. One that has ended has nothing open."""
+        """Return the counts of one agent. They are zero for an agent that has ended."""
         current = self._agents.get(agent.id)
         if agent.id != USER.id and (current is None or current.ended or agent.id < FIRST_ID):
             return MailCounts()
@@ -128,7 +129,7 @@ class MessageService:
         return self._identity.rename(agent, name)
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a status that the agent will be reminded of, in `saved`."""
+        """Store a text in `saved`, of which the agent is reminded after a compaction."""
         return self._identity.save_status(agent, status)
 
     def mark_seen(self, agent: Agent, at: float) -> None:
@@ -140,22 +141,22 @@ class MessageService:
         self._identity.flush()
 
     def end(self, agent: Agent, reason: str) -> None:
-        """Mark an agent and its subagents as ended: what is queued for them bounces.
+        """Mark an agent and its subagents as ended. Deliveries that are queued for them bounce.
 
-        Agents whose requests they did not answer receive a notice. Does nothing if the agent has already ended.
+        The senders of their unanswered requests receive a notice. Does nothing if the agent has already ended.
         """
         self._expiry.end(agent, reason)
 
     def revive(self, agent: Agent) -> Agent:
-        """Mark an agent as alive again, as on resume, and queue what bounced meanwhile. Leaves subagents ended."""
+        """Mark an agent as alive again, as on resume, and queue its bounced deliveries. Its subagents stay ended."""
         return self._expiry.revive(agent)
 
     def notify_idle(self, agent: Agent) -> None:
-        """Send one notice about each request that the agent has seen and not answered. Cheap if there is none."""
+        """Send one notice about each request that the agent has seen and not answered. Fast if there is none."""
         self._expiry.notify_idle(agent)
 
     def process_deadlines(self, now: float) -> int:
-        """Send one notice about each request whose deadline has passed, and return how many. Cheap if there is none."""
+        """Send one notice about each request whose deadline has passed, and return how many. Fast if there is none."""
         return self._expiry.process_deadlines(now)
 
     # -- messages --------------------------------------------------------------------------------------
@@ -163,12 +164,12 @@ class MessageService:
     def send(self, sender: Agent, draft: Draft, *, project: str = "") -> SendResult:
         """Send a message to all its recipients, or to none. It survives a power failure once this returns.
 
-        `project` is the project of `everyone` if the sender has none of its own.
+        `project` determines the recipients of `everyone` if the sender has no project.
         """
         return self._sender.send(sender, draft, project)
 
     def send_many(self, items: Sequence[tuple[Agent, Draft]], *, project: str = "") -> list[SendResult | MailError]:
-        """Send messages in one transaction. Each is sent or refused on its own; a storage error refuses all."""
+        """Send messages in one transaction. An invalid draft does not affect the others; a storage error fails all."""
         return self._sender.send_many(items, project)
 
     def reply(  # noqa: PLR0913 - keyword-only
@@ -185,9 +186,10 @@ class MessageService:
         key: str = "",
         project: str = "",
     ) -> SendResult:
-        """Reply to the sender of a message, or to all its recipients too. A reply to one's own goes to its recipients.
+        """Reply to the sender of a message; with `to_all`, also to its recipients.
 
-        Marks the message as answered, and what the same sender asked earlier in the thread.
+        A reply to a message of the sender's own goes to the recipients of that message. Marks the message as answered,
+        and earlier requests of the same agents in the thread.
         """
         draft = Draft(
             to=(),
@@ -202,7 +204,7 @@ class MessageService:
         return self._sender.reply(sender, draft, project, to_all=to_all)
 
     def read(self, reader: Agent, message_id: int) -> tuple[Message, list[Delivery]]:
-        """Return a message and its deliveries to its sender or a recipient; the user may read all.
+        """Return a message and its deliveries. The reader must be its sender, a recipient or the user.
 
         The reader's own delivery is marked as read, and is not shown any more.
         """
@@ -217,7 +219,7 @@ class MessageService:
         return message, self._deliveries(message_id)
 
     def ledger(self, reader: Agent, message_id: int) -> list[Delivery]:
-        """Return the deliveries of a message, to its sender or a recipient."""
+        """Return the deliveries of a message. The reader must be its sender, a recipient or the user."""
         self._sender.message_for(reader, message_id)
         return self._deliveries(message_id)
 
@@ -235,11 +237,11 @@ class MessageService:
         return self._storage.inbox(agent.id, stages, limit=_bounded(limit), before=before)
 
     def search(self, reader: Agent, text: str, *, limit: int = 50, before: int = 0) -> list[Message]:
-        """Return messages that the reader wrote or received with a text in subject or body, newest first."""
+        """Return the reader's messages that have a text in subject or body, newest first."""
         return self._storage.search(replace_surrogates(text), _reader_id(reader), limit=_bounded(limit), before=before)
 
     def index_messages(self, limit: int) -> bool:
-        """Prepare some messages for `search` that an earlier version wrote. Returns whether there are more."""
+        """Index some messages of an earlier version for `search`. Returns whether there are more."""
         return self._storage.index_messages(limit)
 
     def unanswered_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
@@ -248,14 +250,14 @@ class MessageService:
         return [(request.delivery, request.message) for request in requests]
 
     def unanswered_from(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """Return an agent's own requests that were not answered, oldest first, one for each recipient."""
+        """Return an agent's own unanswered requests, oldest first, one for each recipient."""
         requests = self._storage.unanswered_from(agent.id, limit=_bounded(limit))
         return [(request.delivery, request.message) for request in requests]
 
     # -- topics ----------------------------------------------------------------------------------------
 
     def subscribe(self, agent: Agent, topic: str) -> Topic:
-        """Subscribe an agent to a topic, given with or without its `#`."""
+        """Subscribe an agent to a topic, which is written with or without `#`."""
         name = validate_topic(topic)
         with self._cache.locked():
             self._storage.subscribe(name, self._agents.current(agent).id)
@@ -284,15 +286,15 @@ class MessageService:
         return size.urgent if urgent_only else size.queued
 
     def may_owe_reply(self, agent: Agent) -> bool:
-        """Return whether an agent may have seen a request that it did not answer. Never blocks."""
+        """Return whether an agent may have seen a request and not answered it. Never blocks."""
         return agent.id in self._cache.owing_reply
 
     def show(
         self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, limit: int = 10
     ) -> list[Message]:
-        """Take the first deliveries from an agent's queue, to be shown at an event. They are marked when this returns.
+        """Mark the first deliveries of an agent's queue as shown at an event, and return their messages.
 
-        With `urgent_only`: the urgent ones, and what is queued before them in their threads.
+        With `urgent_only`, only urgent deliveries and those that precede them in their threads.
         """
         if limit <= 0 or not self.queued_count(agent, urgent_only=urgent_only):
             return []
@@ -314,7 +316,7 @@ class MessageService:
         return messages
 
     def sum_up(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
-        """Take all deliveries from an agent's queue, to be counted and not shown at an event. They stay unread."""
+        """Remove all deliveries from an agent's queue, and return how many there are by sender. They stay unread."""
         with self._cache.locked():
             summary = self._storage.sum_up(
                 agent.id, event=replace_surrogates(event), event_id=replace_surrogates(event_id), at=self._now()
@@ -326,9 +328,9 @@ class MessageService:
         return summary
 
     def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
-        """Queue again what was shown at an event whose reply never arrived, and return how many deliveries.
+        """Queue the deliveries again that were shown at an event whose reply was not printed, and return how many.
 
-        With `may_repeat` it may have arrived: then the next showing says so.
+        Set `may_repeat` if the reply may have been printed: the next showing then says that it may be a repeat.
         """
         if not event_id:
             return 0
@@ -343,7 +345,7 @@ class MessageService:
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune(self, older_than: float) -> int:
-        """Delete the messages from before a Unix time that are not queued any more, and return how many."""
+        """Delete messages from before a Unix time that are no longer queued, and return how many."""
         deleted, after, is_done = 0, None, False
         while not is_done:
             with self._cache.locked():
@@ -380,5 +382,5 @@ def _bounded(limit: int) -> int:
 
 
 def _reader_id(reader: Agent) -> int:
-    """Return the id by which the storage filters; 0 for the user, who sees all."""
+    """Return the id by which the storage filters messages; 0 for the user, who may read all."""
     return 0 if reader.id == USER.id else reader.id

@@ -1,8 +1,8 @@
 """The storage that `MessageService` needs. `store.MailStore` implements it.
 
-Each call is one transaction: it is applied completely, or not at all and raises `MailUnreachable`. What `send` and
-`end_agents` wrote survives a power failure once they return; the rest survives the end of the process. Thread-safe.
-One service at a time uses a storage.
+Each call is one transaction. If it fails, it changes nothing and raises `MailUnreachable`. Changes by `send` and
+`end_agents` survive a power failure once these return; all other changes survive the end of the process. A storage is
+thread-safe, and is used by one service at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NOTICE_ENDED: Final = 1
 NOTICE_IDLE: Final = 2
 NOTICE_OVERDUE: Final = 4
-"""Bit flags: for which reasons the sender of a request was sent a notice. Each reason is used once."""
+"""Bit flags: the reasons for which the sender of a request was sent a notice. Each reason causes one notice."""
 
 
 class QueueSize(msgspec.Struct, frozen=True, gc=False):
@@ -38,7 +38,7 @@ class QueueSize(msgspec.Struct, frozen=True, gc=False):
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A host of the team, and the newest news of it."""
+    """A host of the team, and its newest snapshot."""
 
     host: str
     name: str
@@ -48,20 +48,20 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a `MailCache` starts with."""
+    """The stored data from which a `MailCache` is created."""
 
     agents: list[Agent]
     former_sessions: dict[str, int] = {}
-    """Session ids that agents had before a /clear, with the agent's id."""
+    """The agent's id by session id from before a /clear."""
     former_names: dict[str, int] = {}
-    """Names that agents had before a rename, in lower case, with the agent's id."""
+    """The agent's id by name from before a rename, in lower case."""
     subscriptions: list[tuple[str, int]] = []
-    """Topic and agent."""
+    """Pairs of topic and agent."""
     queue_sizes: dict[int, QueueSize] = {}
     owing_reply: set[int] = set()
-    """Agents that saw a request, did not answer it, and whose going idle was not reported yet."""
+    """Agents that saw a request and did not answer it. The sender was not yet told that the agent went idle."""
     deadlines: list[tuple[float, int]] = []
-    """Time and message of unanswered requests whose sender has no notice about the deadline yet."""
+    """Deadline and message of unanswered requests whose sender was not yet told that the deadline has passed."""
     last_message: int = 0
     """The highest id that any message ever had."""
     hosts: list[HostRecord] = []
@@ -69,7 +69,7 @@ class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to be stored, with what it changes about others."""
+    """A message to be stored, and the changes that it makes to other messages."""
 
     message: Message
     sender: int
@@ -79,10 +79,12 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     bounce_reason: str = ""
     key: str = ""
     answered_by: int = 0
-    """The agent whose deliveries this answers: that of `message.reply_to`, and what the recipients asked it earlier in
-    the same thread. 0 for none."""
+    """The agent whose deliveries this message answers; 0 for none.
+
+    Answered are its delivery of `message.reply_to`, and earlier requests of the recipients to it in the same thread.
+    """
     marks_notified: tuple[tuple[int, int, int], ...] = ()
-    """The deliveries that this is a notice about: message, recipient, reason."""
+    """For a notice: the deliveries that it is about, as message, recipient and reason."""
 
 
 class Alias(msgspec.Struct, frozen=True, gc=False):
@@ -97,7 +99,7 @@ class PruneStep(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one pruning step."""
 
     deleted: int = 0
-    """How many messages."""
+    """The number of deleted messages."""
     after: tuple[float, int] | None = None
     """Where the next step continues; None if this was the last."""
 
@@ -110,21 +112,21 @@ class UnansweredRequest(msgspec.Struct, frozen=True, kw_only=True):
     sender: int
     recipient: int
     notified: int = 0
-    """For which reasons (bit flags) the sender was sent a notice."""
+    """The reasons for which the sender was sent a notice, as bit flags."""
 
 
 class MailStorage(Protocol):
     """Stores agents, messages and deliveries."""
 
     def load(self) -> MailSnapshot:
-        """Return what a `MailCache` starts with."""
+        """Return the data from which a `MailCache` is created."""
 
     def close(self) -> None:
-        """Close the storage. What was stored stays."""
+        """Close the storage."""
 
     @property
     def team(self) -> TeamStorage:
-        """What is on its way to and from other hosts, in the same storage."""
+        """The storage of packets to and from other hosts. It uses the same database."""
 
     # -- agents ----------------------------------------------------------------------------------------
 
@@ -135,10 +137,10 @@ class MailStorage(Protocol):
         """Store when agents were last active."""
 
     def end_agents(self, agents: Sequence[int], at: float, reason: str, notices: Sequence[OutgoingMessage]) -> None:
-        """Mark agents as ended, bounce what is queued for them, and store the notices about it."""
+        """Mark agents as ended, bounce their queued deliveries, and store the notices."""
 
     def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
-        """Mark agents as alive, queue what had bounced, and return how much that is."""
+        """Mark agents as alive, queue their bounced deliveries, and return how many are queued by agent."""
 
     def subscribe(self, topic: str, agent: int) -> None:
         """Subscribe an agent to a topic."""
@@ -149,7 +151,10 @@ class MailStorage(Protocol):
     # -- messages --------------------------------------------------------------------------------------
 
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-        """Store messages and their deliveries, and mark what they answer. Return what left the queues by that."""
+        """Store messages and their deliveries, and mark the deliveries that they answer.
+
+        Returns by agent how many of the answered deliveries were still queued.
+        """
 
     def find_by_keys(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
         """Return the messages sent with these idempotency keys, by sender and key."""
@@ -161,13 +166,13 @@ class MailStorage(Protocol):
         """Return a message's deliveries, each with the id of its recipient."""
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return what a reader wrote or received in a thread, newest first; reader 0 sees all."""
+        """Return the messages that a reader wrote or received in a thread, newest first; all for reader 0."""
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
+        """Return the messages with a text that a reader wrote or received, newest first; all for reader 0."""
 
     def index_messages(self, limit: int) -> bool:
-        """Prepare some messages for `search` that an earlier version wrote. Returns whether there are more."""
+        """Index some messages of an earlier version for `search`. Returns whether there are more."""
 
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
@@ -178,13 +183,13 @@ class MailStorage(Protocol):
         """Return the requests that an agent has not answered, oldest first, without bounced ones."""
 
     def unanswered_from(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
-        """Return an agent's own requests that were not answered, oldest first, without bounced ones."""
+        """Return an agent's own unanswered requests, oldest first, without bounced ones."""
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return which of these requests were not answered, per recipient, including bounced ones."""
+        """Return those of the given requests that were not answered, per recipient, including bounced ones."""
 
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
-        """Return the counts of these agents; an agent with nothing open is left out."""
+        """Return the counts of these agents. Agents whose counts are all zero are left out."""
 
     # -- delivery --------------------------------------------------------------------------------------
 
@@ -193,17 +198,17 @@ class MailStorage(Protocol):
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown, and return their messages in order.
 
-        With `urgent_only`: the urgent ones, and what is queued before them in their threads.
+        With `urgent_only`, only urgent deliveries and those that precede them in their threads.
         """
 
     def sum_up(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return who sent how many."""
+        """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
-        """Queue again what was shown at an event and not read since, and return how much that is.
+        """Queue the deliveries again that were shown at an event and not read since; return how many by agent.
 
         Deliveries to an agent that has ended bounce instead, for the given reason. With `may_repeat`, the next `show`
-        returns the messages with that mark.
+        returns the messages with `Message.may_repeat` set.
         """
 
     def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:
@@ -212,10 +217,10 @@ class MailStorage(Protocol):
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
-        """Look at some messages from before a time, oldest first, and delete those that are queued for no agent."""
+        """Check some messages from before a time, oldest first, and delete those that are not queued."""
 
     def prune_agents(self, older_than: float) -> list[int]:
-        """Delete the agents that ended before a time and that no message names, and return their ids."""
+        """Delete agents that ended before a time and that no message refers to, and return their ids."""
 
     def release_space(self) -> int:
-        """Return some free space to the file system, and how many bytes that was."""
+        """Release some unused space to the file system, and return how many bytes."""

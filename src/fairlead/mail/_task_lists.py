@@ -1,4 +1,4 @@
-"""The task lists of agents: as the client stores them, or else as events reported them."""
+"""The task lists of agents, as the client stores them or as events reported them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _order(task: Task) -> tuple[int, int, str]:
 
 
 class TaskLists:
-    """The tasks that events reported, for sessions whose client stores none. May be used from any thread."""
+    """The tasks that events reported, for sessions whose client stores no tasks. Thread-safe."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, dict[str, Task]] = OrderedDict()
@@ -43,12 +43,12 @@ class TaskLists:
                 self._sessions.popitem(last=False)
 
     def forget(self, session: str) -> None:
-        """Drop the tasks of a session that has ended."""
+        """Remove the tasks of a session that has ended."""
         with self._lock:
             self._sessions.pop(session, None)
 
     def of(self, session: str, stored: Iterable[Task] | None) -> tuple[Task, ...]:
-        """Return the tasks of a session in order: those that its client stores, else those that events reported."""
+        """Return the tasks of a session in order. `stored` are those of its client; None if it stores no tasks."""
         if stored is None:
             with self._lock:
                 stored = tuple(self._sessions.get(session, {}).values())

@@ -1,4 +1,4 @@
-"""The values of the mail: agents, messages, deliveries. Knows neither where they are stored nor how they are shown."""
+"""The values of the mail: agents, messages, deliveries. Knows neither how they are stored nor how they are shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTENTS: Final[tuple[Intent, ...]] = ("request", "inform", "ack")
 STAGES: Final[tuple[Stage, ...]] = ("queued", "shown", "read", "answered", "bounced")
 
 MAX_BODY_BYTES: Final = 1024 * 1024
-"""In UTF-8."""
+"""The size of a body in UTF-8."""
 MAX_SUBJECT_LENGTH: Final = 500
 MAX_KEY_LENGTH: Final = 200
 MAX_RECIPIENTS: Final = 1000
@@ -28,11 +28,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     name: str
     """Unique among all stored agents, ignoring case."""
     session: str = ""
-    """The client's session id; for a subagent, its parent's."""
+    """The client's session id; for a subagent, the session id of its parent."""
     project: str = ""
     """The project's folder."""
     parent: int = 0
-    """Id of the agent whose subagent this is."""
+    """For a subagent: the id of the agent that started it."""
     agent_id: str = ""
     """The client's id of a subagent."""
     created: float = 0.0
@@ -41,11 +41,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     ended: float = 0.0
     """When it ended; 0 while it is alive."""
     saved: str = ""
-    """A status that the agent saved, to be reminded of after a compaction."""
+    """A text that the agent saved. The agent is reminded of the text after a compaction."""
     host: str = ""
-    """The id of the host on which it is; empty for this one."""
+    """The id of the agent's host; empty for this host."""
     remote: int = 0
-    """Its id on that host."""
+    """For an agent of another host: its id on that host."""
 
 
 USER: Final = Agent(id=1, name="User")
@@ -57,30 +57,30 @@ SCRIPT: Final = Agent(id=3, name="Script")
 FIRST_ID: Final = 10
 """The first id for sessions and subagents."""
 FIRST_REMOTE_ID: Final = 2**40
-"""The first id for agents of other hosts. Triggers of the database repeat it."""
+"""The first id for agents of other hosts. Triggers of the database contain the same number."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A message as it was sent. It never changes; its deliveries say what became of it."""
+    """A message as it was sent. It never changes; its state is in its deliveries."""
 
     id: int
-    """Ascending in the order in which messages were accepted, independent of the clock."""
+    """Increases in the order in which messages were accepted, independent of the clock."""
     at: float
     sender: str
     to: tuple[str, ...]
-    """As addressed: `#build` is not replaced by its subscribers."""
+    """The addresses as written: `#build` is not replaced by its subscribers."""
     subject: str
     body: str = ""
     priority: Priority = "normal"
     intent: Intent = "inform"
     thread: int
-    """Id of the first message of the thread; its own if it started one."""
+    """The id of the first message of the thread, which may be this one."""
     reply_to: int = 0
     deadline: float = 0.0
     """Unix time by which a request should be answered; 0 for none."""
     project: str = ""
     may_repeat: bool = False
-    """It may have been shown before: whoever showed it was killed, and it is not known when."""
+    """Whether it may have been shown before: the process that printed it was killed before it had finished."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -97,18 +97,18 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     answered: float = 0.0
     bounced: float = 0.0
     why: str = ""
-    """Why it bounced, or why it is queued again."""
+    """The reason why it bounced, or was queued again."""
     host: str = ""
-    """The name of the recipient's host, if that is another one."""
+    """The name of the recipient's host; empty for this host."""
     on_its_way: float = 0.0
-    """Since when it is on its way to that host; 0 once it is there."""
+    """The time at which it was sent to the recipient's host; 0 once it has arrived."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A message to be sent."""
 
     to: tuple[str, ...]
-    """Names, `#topic`, `everyone`."""
+    """Names, `#topic` or `everyone`."""
     subject: str
     body: str = ""
     priority: Priority = "normal"
@@ -116,30 +116,30 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: int = 0
     deadline: float = 0.0
     key: str = ""
-    """Idempotency key: a second draft with the same key and sender is not sent."""
+    """The idempotency key: a second draft with the same key and sender is not sent."""
 
 
 class SendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that a draft became, and its recipients."""
+    """The message that was made from a draft, and its recipients."""
 
     message: Message
     recipients: tuple[Agent, ...]
-    """For a recipient that has ended, the delivery has bounced until it is resumed."""
+    """The deliveries to recipients that have ended bounce, and are queued when these are resumed."""
     is_new: bool = True
-    """False if the idempotency key was used before: this is the earlier message, and nothing was sent."""
+    """False if the idempotency key was used before. `message` is then the earlier message, and nothing was sent."""
 
 
 class QueueSummary(msgspec.Struct, frozen=True):
-    """Messages that were not shown one by one, because there are too many."""
+    """A count of messages that are too many to be shown one by one."""
 
     senders: tuple[tuple[str, int], ...]
-    """Each sender and how many are from it, most first."""
+    """Each sender with its number of messages, the highest number first."""
     requests: int = 0
-    """How many of them ask for an answer."""
+    """How many of the messages are requests."""
 
     @property
     def count(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return sum(number for _, number in self.senders)
 
 
@@ -155,10 +155,10 @@ class MailCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How many messages and requests are open for an agent."""
 
     queued: int = 0
-    """Not shown yet."""
+    """Messages that were not shown yet."""
     unread: int = 0
-    """Not read yet, whether shown or not."""
+    """Messages that were not read yet, shown or not."""
     owes: int = 0
-    """Requests to it that it has not answered."""
+    """Requests to the agent that it has not answered."""
     owed: int = 0
-    """Its own requests that others have not answered, counted per recipient."""
+    """Requests of the agent that others have not answered, counted per recipient."""

@@ -1,4 +1,4 @@
-"""Validates drafts before anything else is done with them."""
+"""Validates drafts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _REPLY_PREFIX = "Re: "
 _MAX_FIRST_WORDS = 60
-"""Characters of a subject that is taken from the body."""
+"""The maximum length of a subject that is taken from the body."""
 _MAX_SCANNED = 8000
 
 
 def validate_draft(draft: Draft, now: float) -> Draft:
-    """Return a draft as it can be stored. Raises `BadMessage`."""
+    """Return a draft in the form in which it is stored. Raises `BadMessage`."""
     if draft.priority not in PRIORITIES:
         raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quote(str(draft.priority))}")
     if draft.intent not in INTENTS:
@@ -46,7 +46,7 @@ def reply_subject(subject: str) -> str:
 
 
 def _first_words(body: str) -> str:
-    """Return the beginning of the first line of a text, at most a few words, as a subject."""
+    """Return the first words of a text's first line, for use as a subject."""
     line = " ".join(next(filter(str.strip, body[:_MAX_SCANNED].splitlines()), "").split())
     if len(line) <= _MAX_FIRST_WORDS:
         return line

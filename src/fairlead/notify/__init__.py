@@ -1,7 +1,7 @@
 """Notifies the user, on the desktop and by other channels.
 
-Knows no policy file: settings are passed as plain values. Composing a note is pure; a separate process sends it, so
-that neither a slow service nor a missing library can delay or fail a hook.
+Reads no policy file: settings are passed as plain values. A separate process sends a note, so that neither a slow
+service nor a missing library can delay or fail a hook.
 """
 
 from fairlead.notify._notes import (

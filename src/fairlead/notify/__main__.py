@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TIME_LIMIT = 30
-"""Seconds after which it gives up, whatever a service is doing."""
+"""Seconds after which this process gives up, whatever a service is doing."""
 MAX_LOG_BYTES = 100_000
 KEPT_LOG_BYTES = 50_000
 MAX_LINE_LENGTH = 500

@@ -1,6 +1,6 @@
 """Sends a note to channels, each an Apprise URL. Used only by the sending process.
 
-The URLs contain secrets: in the log a channel is its number and its service, and a variable's value is its name.
+The URLs contain secrets. So the log names a channel by its number and service, and a secret by its variable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> bool:
-    """Send to all channels at once, so that none delays another. Return whether all accepted the note."""
+    """Send to all channels in parallel, so that none delays another. Return whether all accepted the note."""
     if not channels:
         return True
     log = _redacting(channels, os.environ, log)
@@ -34,7 +34,7 @@ def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> 
         log(f"channels, by apprise: {NOT_INSTALLED}")
         return False
     targets = [_open(number, channel, log) for number, channel in enumerate(channels, 1)]
-    _log_apprise_warnings(log)  # not earlier: Apprise logs the whole of a URL that it does not understand
+    _log_apprise_warnings(log)  # not earlier: Apprise logs the complete URL if it does not understand it
     with ThreadPoolExecutor(len(targets)) as pool:
         return all([*pool.map(lambda target: target is not None and _notify(note, target, log), targets)])
 
@@ -103,7 +103,7 @@ def _redacting(
 
 
 def _log_apprise_warnings(log: Callable[[str], None]) -> None:
-    """Copy Apprise's warnings to the log: only they say why something was not sent."""
+    """Copy Apprise's warnings to the log: only they say why a note was not sent."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -53,7 +53,7 @@ def _methods() -> list[tuple[str, Callable[[Note], None]]]:
 
 
 class _FirstWarning(logging.Handler):
-    """Keeps the library's first warning: it never raises."""
+    """Keeps the first warning of the library, which never raises an error."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -99,7 +99,7 @@ def _escape(text: str) -> str:
 
 
 def _by_notify_send(note: Note) -> None:
-    """Pass the note by arguments, the only way. After `--` none is an option; a backslash starts an escape."""
+    """Pass the note as arguments. After `--` no argument is an option. A backslash would start an escape."""
     _set_bus_address()
     urgency = "critical" if note.status == "failure" else "normal"
     body = _escape(note.body).replace("\\", "\\\\")

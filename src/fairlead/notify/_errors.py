@@ -6,7 +6,7 @@ NOT_INSTALLED = "not installed; try: pip install 'fairlead[notify]'"
 
 
 class NotSent(Exception):
-    """One way of sending failed."""
+    """A method or a channel did not send the note."""
 
 
 def error_text(error: BaseException) -> str:

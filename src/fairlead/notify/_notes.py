@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from fairlead.events import Event
 
 Status = Literal["success", "failure", "blocked", "running", "warning"]
-"""The outcome. `running` is notified before a command, the others after."""
+"""The outcome of an event or command. `running` is sent before a command, the others after it."""
 
 CommandStatus = Literal["running", "success", "failure"]
 
 _MAX_TITLE_LENGTH = 100
 _MAX_BODY_LENGTH = 500
 _MAX_NAME_LENGTH = 60
-"""For each name in a body, so that a long one cannot displace the others."""
+"""The limit for each name in a body, so that a long name cannot displace the others."""
 _MAX_NAMED = 3
-"""Sessions that are named in a note about many."""
+"""How many sessions or messages a note names."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class WaitingSession(msgspec.Struct, frozen=True):
     project: str
     reason: str
     agent: str = ""
-    """Type of the subagent that asks."""
+    """The type of the subagent that needs the user."""
     about: str = ""
     """The command or question, or the name of the file concerned."""
 
@@ -76,20 +76,24 @@ def command_note(event: Event, command: str | None, status: CommandStatus) -> No
 
 
 def attention_note(requests: Sequence[WaitingSession]) -> Note:
-    """Return the note about sessions that need the user; of many, it names the first few."""
+    """Return the note about sessions that need the user. It names only the first few."""
     if len(requests) == 1:
         title = f"Fairlead - {one_line(requests[0].project, _MAX_NAME_LENGTH)} needs you"
         return Note(
             one_line(title, _MAX_TITLE_LENGTH), one_line(_attention_text(requests[0]), _MAX_BODY_LENGTH), "warning"
         )
-    named = [f"{one_line(one.project, _MAX_NAME_LENGTH)}: {_attention_text(one)}" for one in requests[:_MAX_NAMED]]
+    first = requests[:_MAX_NAMED]
+    named = [f"{one_line(request.project, _MAX_NAME_LENGTH)}: {_attention_text(request)}" for request in first]
     more = len(requests) - len(named)
     body = "; ".join([*named, f"and {more} more"] if more else named)
     return Note(f"Fairlead - {len(requests)} sessions need you", one_line(body, _MAX_BODY_LENGTH), "warning")
 
 
 def mail_note(messages: Sequence[tuple[str, str, bool]]) -> Note:
-    """Return the note about mail to the user: sender, subject, and whether an answer is asked for. All untrusted."""
+    """Return the note about mail to the user.
+
+    Each message has a sender, a subject, and whether an answer is requested. The texts are untrusted.
+    """
     named = [_mail_text(*message) for message in messages[:_MAX_NAMED]]
     more = len(messages) - len(named)
     count = "you have mail" if len(messages) == 1 else f"you have {len(messages)} messages"
@@ -103,7 +107,7 @@ def _mail_text(sender: str, subject: str, is_request: bool) -> str:  # noqa: FBT
 
 
 def is_system_event_hook(name: str) -> bool:
-    """Return whether an event is about a session's lifecycle, not its tools and checks. The name may have any case."""
+    """Return whether an event is about a session's lifecycle, not its tools and checks. Case does not matter."""
     return _normalize(name) in _SYSTEM_EVENTS
 
 
@@ -191,8 +195,8 @@ _SYSTEM_EVENT_TEXTS = {
     "WorktreeCreate": "Worktree is about to be created",
     "WorktreeRemove": "Worktree is about to be removed",
 }
-"""The system events, with the text of their success: conclaude's eleven (`SessionStart` to `WorktreeRemove`) and later
-events of the same kind. Frequent ones (`FileChanged`, `MessageDisplay`, `InstructionsLoaded`) are not among them, or
-`*` would flood the user."""
+"""System events, with the text of a success: conclaude's eleven (`SessionStart` to `WorktreeRemove`) and later events
+of the same kind. Frequent events (`FileChanged`, `MessageDisplay`, `InstructionsLoaded`) are left out, because with
+`*` the user would get too many notes."""
 
 _SYSTEM_EVENTS = frozenset(map(_normalize, _SYSTEM_EVENT_TEXTS))

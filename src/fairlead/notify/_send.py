@@ -30,7 +30,7 @@ NO_CHANNEL = 2
 
 
 class SendRequest(msgspec.Struct, frozen=True):
-    """What is written to the stdin of the sending process."""
+    """The request that the sending process reads from stdin."""
 
     note: Note
     channels: list[str]
@@ -38,7 +38,7 @@ class SendRequest(msgspec.Struct, frozen=True):
 
 
 def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then: OnDone | None = None) -> None:
-    """Start sending a note to the desktop and the channels. Neither waits nor raises; errors go to the log."""
+    """Start sending a note to the desktop and the channels. Does not wait and never raises: errors go to the log."""
     with _log() as log:
         try:
             _start(msgspec.json.encode(SendRequest(note, list(channels), desktop)), log, then)
@@ -50,7 +50,7 @@ def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then
 
 
 def has_desktop() -> bool:
-    """Return whether there may be a desktop: always on macOS, elsewhere if there is a session bus. Opens nothing."""
+    """Return whether there may be a desktop: always on macOS, elsewhere if there is a session bus. Does not connect."""
     if sys.platform == "darwin":
         return True
     default = f"unix:path={os.environ.get('XDG_RUNTIME_DIR', '')}/bus"

@@ -9,15 +9,17 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fairlead.policy._time_spans import is_within_hours
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, command_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
-    from fairlead.policy.commands._planner import check_patterns, plan_commands
+    from fairlead.policy.commands._planner import check_patterns, plan_commands, planned_events
     from fairlead.policy.commands._prompts import context_rule_applies
     from fairlead.policy.config._conclaude import conclaude_differences, conclaude_sections
     from fairlead.policy.config._disk_cache import CachedPolicy
     from fairlead.policy.config._errors import MAX_MISTAKES, Diagnostic, PolicyError
     from fairlead.policy.config._files import (
+        LoadedPolicy,
         NotCached,
         Notice,
         find_hints,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from fairlead.policy.config._messages import shorten
     from fairlead.policy.config._reader import read_document, read_policy
     from fairlead.policy.config._schema import schema_text
-    from fairlead.policy.config._time_spans import is_within_hours
     from fairlead.policy.config._types import (
         Attention,
         Command,
@@ -63,18 +64,17 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._roots import SearchRoot
     from fairlead.policy.paths._search import TooManyFiles, files_below
     from fairlead.policy.paths._translate import PatternError
-    from fairlead.policy.trust._beginnings import Beginning, SessionCaller, mark_told, was_told
     from fairlead.policy.trust._hook_files import (
         HookFile,
         HookGroup,
         find_hook_groups,
         find_interpreter,
-        has_hook_files,
         hook_path,
         read_hook_file,
     )
     from fairlead.policy.trust._report import FileTrust, changed_meanings, trust_states
     from fairlead.policy.trust._session_policy import load_session_policy
+    from fairlead.policy.trust._session_snapshots import PolicySnapshot, SessionCaller, mark_notified, was_notified
     from fairlead.policy.trust._store import TrustedFile, list_trusted, read_trusted, remove_trusted, write_trusted
     from fairlead.policy.trust._withheld import withheld_settings
 
@@ -84,7 +84,6 @@ __all__ = [
     "MAX_POLICY_BYTES",
     "Attention",
     "BaseFolder",
-    "Beginning",
     "CachedPolicy",
     "CallEffects",
     "Command",
@@ -98,6 +97,7 @@ __all__ = [
     "HookGroup",
     "Layer",
     "LeaseMode",
+    "LoadedPolicy",
     "NotCached",
     "NotInterruptible",
     "Notice",
@@ -111,6 +111,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyError",
+    "PolicySnapshot",
     "PolicyTest",
     "ProtectedFiles",
     "ResolvedPath",
@@ -140,18 +141,18 @@ __all__ = [
     "find_layers",
     "find_policy_files",
     "has_decided_events",
-    "has_hook_files",
     "hook_path",
     "is_within_hours",
     "list_trusted",
     "load_policy",
     "load_session_policy",
     "load_user_wide",
-    "mark_told",
+    "mark_notified",
     "matched_files",
     "merge_layers",
     "parse_layer",
     "plan_commands",
+    "planned_events",
     "read_document",
     "read_hook_file",
     "read_layer",
@@ -167,7 +168,7 @@ __all__ = [
     "shorten",
     "trust_states",
     "user_wide_file",
-    "was_told",
+    "was_notified",
     "watch_folders",
     "with_schema_header",
     "withheld_settings",
@@ -179,13 +180,14 @@ __getattr__ = lazy_exports(
     {
         "commands._environment": ("ALL_VARIABLES", "command_environment", "command_variables"),
         "commands._plan": ("Plan", "Step"),
-        "commands._planner": ("check_patterns", "plan_commands"),
+        "commands._planner": ("check_patterns", "plan_commands", "planned_events"),
         "commands._pattern_search": ("NotInterruptible", "PatternSearch"),
         "commands._prompts": ("context_rule_applies",),
         "config._conclaude": ("conclaude_differences", "conclaude_sections"),
         "config._disk_cache": ("CachedPolicy",),
         "config._errors": ("MAX_MISTAKES", "Diagnostic", "PolicyError"),
         "config._files": (
+            "LoadedPolicy",
             "NotCached",
             "Notice",
             "find_policy_files",
@@ -204,7 +206,7 @@ __getattr__ = lazy_exports(
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
-        "config._time_spans": ("is_within_hours",),
+        "_time_spans": ("is_within_hours",),
         "config._types": (
             *(
                 "Attention",
@@ -231,13 +233,12 @@ __getattr__ = lazy_exports(
         "paths._gitignore": ("Pattern", "PatternList", "PatternSet"),
         "paths._resolve": ("BaseFolder", "ResolvedPath", "resolve"),
         "paths._search": ("TooManyFiles", "files_below"),
-        "trust._beginnings": ("Beginning", "SessionCaller", "mark_told", "was_told"),
+        "trust._session_snapshots": ("PolicySnapshot", "SessionCaller", "mark_notified", "was_notified"),
         "trust._hook_files": (
             "HookFile",
             "HookGroup",
             "find_hook_groups",
             "find_interpreter",
-            "has_hook_files",
             "hook_path",
             "read_hook_file",
         ),

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from fairlead.process._command_line import command_line
     from fairlead.process._liveness import LivenessCache
     from fairlead.process._output import MAX_LINES, FirstAndLastLines
+    from fairlead.process._process_info import process_folder, process_started_at, process_variables
     from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
     from fairlead.process._signals import ProcessNotEnded, terminate_process
-    from fairlead.process._surroundings import process_folder, process_started_at, process_variables
     from fairlead.process._tree import Ancestry, ancestries_of, ancestry_of
 
 __all__ = [
@@ -50,7 +50,7 @@ __getattr__ = lazy_exports(
         "_output": ("MAX_LINES", "FirstAndLastLines"),
         "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
         "_signals": ("ProcessNotEnded", "terminate_process"),
-        "_surroundings": ("process_folder", "process_started_at", "process_variables"),
+        "_process_info": ("process_folder", "process_started_at", "process_variables"),
         "_tree": ("Ancestry", "ancestries_of", "ancestry_of"),
     },
 )

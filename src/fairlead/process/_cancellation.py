@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class CancellationToken:
-    """A flag, shared by all threads, that is set once: nobody waits for the answer any more."""
+    """A flag, shared by threads, that is set once the caller no longer waits for the answer."""
 
     __slots__ = ("_callbacks", "_cancelled", "_lock")
 
@@ -26,7 +26,7 @@ class CancellationToken:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Cancel. A second call has no effect."""
+        """Set the flag and run the callbacks. A second call has no effect."""
         with self._lock:
             self._cancelled = True
             callbacks, self._callbacks = self._callbacks, []

@@ -12,9 +12,9 @@ _MAX_BYTES = 4096
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words with which a process was started, empty if that is not known.
+    """Return the program and the arguments of a process; empty if they are not known.
 
-    Without `/proc` the words are split at spaces.
+    Without `/proc` the command line is split at spaces.
     """
     if sys.platform.startswith("linux"):
         try:

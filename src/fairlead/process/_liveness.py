@@ -1,4 +1,4 @@
-"""Checks again and again whether processes are alive: a file descriptor of a process tells, without reading a file."""
+"""Checks repeatedly whether processes are alive, with a file descriptor for each process (pidfd)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class LivenessCache:
-    """Checks again and again whether processes are alive, without reading `/proc` each time where pidfds are known.
+    """Checks repeatedly whether processes are alive. With pidfds it does not read `/proc` each time.
 
-    A pidfd becomes readable when its process ends, and is of that process alone. Not for several threads at once.
+    A pidfd becomes readable when its process ends, and never refers to another process. Not thread-safe.
     """
 
     def __init__(self, size: int = 256) -> None:
@@ -24,7 +24,7 @@ class LivenessCache:
         self._watched: dict[Process, tuple[int, select.poll]] = {}
 
     def is_alive(self, process: Process) -> bool:
-        """Return what `is_alive` does."""
+        """Return whether a process is alive."""
         known = self._watched.get(process)
         if known is None:
             return self._first_check(process)
@@ -53,7 +53,7 @@ class LivenessCache:
 
 
 def _watch(pid: int) -> tuple[int, select.poll] | None:
-    """Return a pidfd and what polls it; `None` if the system has none to give."""
+    """Return a pidfd and a poll object for it; `None` if no pidfd can be opened."""
     if sys.platform != "linux" or pid <= 0:
         return None
     try:

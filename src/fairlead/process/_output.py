@@ -1,4 +1,4 @@
-"""What is kept of a process's output, in bounded memory."""
+"""Captures the output of a process, in bounded memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Capture(Protocol):
         """Add the next piece."""
 
     def getvalue(self) -> bytes:
-        """Return what is kept."""
+        """Return the captured output."""
 
 
 class WholeOutput:
@@ -65,7 +65,7 @@ class FirstAndLastLines:
     """Keeps the first and the last lines of a stream."""
 
     def __init__(self, max_lines: int) -> None:
-        """Keep `max_lines` lines; of an odd number the first half is the larger one."""
+        """Keep `max_lines` lines. If the number is odd, the first half is larger."""
         self._first: list[bytes] = []
         self._last: deque[bytes] = deque()
         self._max_first = max_lines - max_lines // 2
@@ -85,7 +85,7 @@ class FirstAndLastLines:
         self._extend_line(rest)
 
     def skip(self, lines: int) -> None:
-        """Count lines that somebody else has left out; what was added before lies too far back to be among the last."""
+        """Count lines that the sender left out. Lines before them cannot be among the last ones."""
         if lines:
             self._omitted += len(self._last) + lines
             self._last.clear()
@@ -102,7 +102,7 @@ class FirstAndLastLines:
         return b"\n".join(lines).rstrip(b"\n")
 
     def _skip_lines(self, data: bytes) -> bytes:
-        """Skip lines that cannot be among the last ones: adding a gigabyte of short lines would take minutes."""
+        """Skip lines that cannot be among the last ones. Adding a gigabyte of short lines would take minutes."""
         skipped, *tail = data.rsplit(b"\n", self._max_last + 1)
         if len(tail) <= self._max_last:
             return data

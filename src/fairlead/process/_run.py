@@ -28,7 +28,7 @@ _POLL_INTERVAL = 0.02  # seconds; only where the system does not report that a c
 
 
 class ProcessResult(Struct, frozen=True):
-    """How a command ended, and its output."""
+    """The exit code and the output of a command."""
 
     exit_code: int | None
     """Negative if a signal ended it; `None` if it was killed because the deadline passed."""
@@ -62,16 +62,16 @@ def run_process(  # noqa: PLR0913 - what a process needs
     cancellation = cancellation or CancellationToken()
     child = _start(argv, cwd, env)
     try:
-        pump = _Pump(child, stdin, stdout, stderr)
-        with pump.stack:
-            pump.stack.callback(cancellation.on_cancel(pump.wake))
-            while not pump.done:
+        child_io = _ChildIO(child, stdin, stdout, stderr)
+        with child_io.stack:
+            child_io.stack.callback(cancellation.on_cancel(child_io.wake))
+            while not child_io.done:
                 if cancellation.cancelled:
                     raise HookCancelled(CANCELLED)
                 if (remaining := deadline - monotonic()) <= 0:
                     break
-                pump.step(min(remaining, _MAX_WAIT))
-        if pump.done:
+                child_io.step(min(remaining, _MAX_WAIT))
+        if child_io.done:
             exit_code = child.wait()
     finally:
         _end(child)
@@ -96,7 +96,7 @@ def start_error(program: str, cwd: str | None, error: OSError | ValueError) -> s
 
 
 def _end(child: Popen[bytes]) -> None:
-    """Leave no process behind: terminate what is left of the group, then kill it."""
+    """Terminate the processes of the group that still run, then kill them, and close the pipes."""
     if child.returncode is None:
         _signal_group(child, signal.SIGTERM)
         _await_exit(child)
@@ -108,7 +108,7 @@ def _end(child: Popen[bytes]) -> None:
 
 
 def _await_exit(child: Popen[bytes]) -> None:
-    """Wait for the grace period without reaping the child: until it is reaped its pid is not reused."""
+    """Wait for the grace period without reaping the child. Until it is reaped, its pid is not reused."""
     give_up = monotonic() + _GRACE_PERIOD
     while monotonic() < give_up:
         if hasattr(os, "waitid") and os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -126,8 +126,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-class _Pump:
-    """Moves bytes between us and the child until it has ended, and wakes up at cancellation."""
+class _ChildIO:
+    """Writes the stdin and reads the output of a child until it ends. A cancellation interrupts its waits."""
 
     def __init__(self, child: Popen[bytes], stdin: bytes, stdout: Capture, stderr: Capture) -> None:
         self.child = child
@@ -137,7 +137,7 @@ class _Pump:
         self._unsent = memoryview(stdin)
         self._selector = self.stack.enter_context(selectors.DefaultSelector())
         self._exit_fd: int | None = None
-        self._waker: int | None = None
+        self._wake_writer: int | None = None
         self._lock = RLock()  # a signal handler may wake us while its own thread holds the lock
         self._register_all()
 
@@ -148,10 +148,10 @@ class _Pump:
         self._selector.register(stdin, selectors.EVENT_WRITE, self._send)
         self._selector.register(stdout, selectors.EVENT_READ, self._receive_stdout)
         self._selector.register(stderr, selectors.EVENT_READ, self._receive_stderr)
-        wake_fd, self._waker = os.pipe()
-        self.stack.callback(os.close, wake_fd)
-        self.stack.callback(self._close_waker)
-        self._selector.register(wake_fd, selectors.EVENT_READ, lambda: None)
+        wake_reader, self._wake_writer = os.pipe()
+        self.stack.callback(os.close, wake_reader)
+        self.stack.callback(self._close_wake_writer)
+        self._selector.register(wake_reader, selectors.EVENT_READ, lambda: None)
         if hasattr(os, "pidfd_open"):
             self._exit_fd = os.pidfd_open(self.child.pid)
             self.stack.callback(os.close, self._exit_fd)
@@ -160,15 +160,15 @@ class _Pump:
     def wake(self) -> None:
         """Make `step` return. May be called from any thread and from a signal handler."""
         with self._lock, suppress(OSError):
-            if self._waker is not None:
-                os.write(self._waker, b"!")
+            if self._wake_writer is not None:
+                os.write(self._wake_writer, b"!")
 
-    def _close_waker(self) -> None:
-        """Close the pipe under the lock: a late `wake` must not write to another file that got its number."""
+    def _close_wake_writer(self) -> None:
+        """Close the pipe under the lock. Otherwise a late `wake` could write to a file that reuses the descriptor."""
         with self._lock:
-            if self._waker is not None:
-                os.close(self._waker)
-            self._waker = None
+            if self._wake_writer is not None:
+                os.close(self._wake_writer)
+            self._wake_writer = None
 
     def step(self, timeout: float) -> None:
         """Wait for I/O, a wake-up or the exit of the child, and handle it."""
@@ -176,7 +176,7 @@ class _Pump:
         for key, _ in self._selector.select(wait):
             key.data()
         if self.child.poll() is not None:
-            # All it wrote is in the pipes by now. A background child may hold them open; we do not wait for it.
+            # Everything it wrote is in the pipes by now. A background child may hold them open; we do not wait for it.
             self._receive_stdout()
             self._receive_stderr()
             self.done = True

@@ -1,4 +1,4 @@
-"""Sends a signal to one very process: the one with this pid *and* this start time, never to one that reuses the pid."""
+"""Sends a signal to the process with this pid *and* this start time, never to one that reuses the pid."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ProcessNotEnded(FairleadError):
 def terminate_process(pid: int, start: int, timeout: float) -> bool:
     """Ask a process to end, and return whether it has ended within `timeout` seconds.
 
-    Raises `ProcessNotEnded` if it cannot be known that this is the process that is meant. The descriptor is opened
-    before the start time is compared, so the signal goes to the process that was compared, whatever happens meanwhile.
+    Raises `ProcessNotEnded` unless it is certain that a process with this pid and start time runs. The descriptor is
+    opened before the start time is compared, so the signal goes to the compared process even if the pid is reused.
     """
     with _descriptor(pid, start) as descriptor:
         try:

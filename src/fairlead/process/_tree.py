@@ -35,7 +35,7 @@ class Row(msgspec.Struct, frozen=True):
     start: int
     """In clock ticks since boot; 0 if it is not known, as on every system but Linux."""
     has_terminal: bool
-    """It has a controlling terminal."""
+    """Whether the process has a controlling terminal."""
 
 
 class Ancestry(msgspec.Struct, frozen=True):
@@ -44,11 +44,11 @@ class Ancestry(msgspec.Struct, frozen=True):
     processes: tuple[Process, ...] = ()
     """Pid and start time of each, the process itself first."""
     has_terminal: bool = False
-    """The process has a controlling terminal."""
+    """Whether the process itself has a controlling terminal."""
 
 
 def ancestries_of(*pids: int) -> list[Ancestry]:
-    """Return each process and its ancestors. An ancestor of several is looked up once."""
+    """Return each process and its ancestors. A shared ancestor is read once."""
     read_row, rows = _process_table(), dict[int, "Row | None"]()
 
     def read_once(pid: int) -> Row | None:
@@ -88,7 +88,7 @@ def _row_from_proc(pid: int) -> Row | None:
 
 
 def _rows_from_ps() -> ReadRow:
-    """Read the whole table at once: then no process that started during the walk is in it."""
+    """Read the whole table at once, so that it contains no process that starts during the walk."""
     from fairlead.process._run import run_process
 
     try:

@@ -44,9 +44,21 @@ if TYPE_CHECKING:
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
-    from fairlead.sessions._session import STALE_AFTER, Agent, Counters, OpenCall, Session, SessionMemory, Task
+    from fairlead.sessions._session import (
+        STALE_AFTER,
+        Agent,
+        AttentionNeeded,
+        Counters,
+        Evidence,
+        Idle,
+        OpenCall,
+        Session,
+        SessionMemory,
+        State,
+        Task,
+        Working,
+    )
     from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
-    from fairlead.sessions._states import AttentionNeeded, Evidence, Idle, State, Working
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
     from fairlead.sessions.transitions._tools import question_of
@@ -179,6 +191,11 @@ __getattr__ = lazy_exports(
             "SessionMemory",
             "Task",
             "Usage",
+            "AttentionNeeded",
+            "Evidence",
+            "Idle",
+            "State",
+            "Working",
         ),
         "_reconcile": ("reconcile",),
         "_snapshot": (
@@ -187,13 +204,6 @@ __getattr__ = lazy_exports(
             "rebuild",
             "restore",
             "snapshot",
-        ),
-        "_states": (
-            "AttentionNeeded",
-            "Evidence",
-            "Idle",
-            "State",
-            "Working",
         ),
         "_status_line": (
             "MAX_STATUS_BYTES",

@@ -1,13 +1,13 @@
 """When the user is notified that a session needs them: once for each question. Pure: no clock, no I/O.
 
 **A period of attention** lasts from the moment a session needs the user until it works, idles or ends. Within it every
-reason is notified once. If its end was not observed (no daemon was running, or many events arrived at once), it is over
-if the agent has done something since.
+reason is notified once. If its end was not observed (no daemon was running, or many events arrived at once), it counts
+as over once the agent has done something.
 
 **Indirect evidence.** The client's `permission_prompt` notification arrives seconds after the question itself, and its
-session file says `waiting`: both say that it waits, not for what. After a reason that was notified they are no news;
-the question's own event after them is the same question, worded better. While a subagent asks, they are about the
-subagent.
+session file says `waiting`: both report that the client waits, but not for what. Once a reason of this period was
+notified, they are ignored. If the question's own event follows them, it is the same question in better words. While a
+subagent asks, they are about the subagent.
 
 **Delays.** A question that is answered within the grace period is not notified. Nothing is notified in quiet hours, nor
 while the session's pane is in front of the user: the session is checked again later, and notified if it still waits.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import astuple, replace
 
-from fairlead.sessions._states import AttentionNeeded
+from fairlead.sessions._session import AttentionNeeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,7 +40,7 @@ class AttentionSettings(msgspec.Struct, frozen=True):
 
     grace: float = 2.0
     can_notify: bool = True
-    """There is a way to notify the user, and these are no quiet hours."""
+    """There is a channel to notify the user, and it is not within the quiet hours."""
     when_in_front: bool = False
 
 
@@ -48,7 +48,7 @@ class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of one session that needs the user. Saved by the daemon under the names given here."""
 
     since: float
-    """When the session entered the state in which it was last seen."""
+    """When the session entered its last known state."""
     activity: int = msgspec.field(name="work")
     """The sum of the session's counters at that time."""
     reason: str
@@ -56,7 +56,7 @@ class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """The start of the grace period."""
     is_indirect: bool = msgspec.field(default=False, name="is_hearsay")
     notified: tuple[str, ...] = msgspec.field(default=(), name="told")
-    """The reasons of this period that were notified, or that are such a reason in other words."""
+    """The reasons of this period that were notified, including other wordings of them."""
     next_check: float = msgspec.field(default=0.0, name="look")
     """Nothing is decided before this time."""
 
@@ -67,7 +67,7 @@ class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def updated_request(request: AttentionRequest | None, session: Session, now: float) -> AttentionRequest | None:
-    """Return the request after the session was seen; `None` if it does not need the user."""
+    """Return the request, updated from the session's state; `None` if the session does not need the user."""
     state = session.state
     if session.ended is not None or type(state) is not AttentionNeeded:
         return None
@@ -112,7 +112,7 @@ class AttentionLog:
     """The sessions that need the user, and what the user was notified of."""
 
     def __init__(self, notified: Mapping[str, AttentionRequest] | None = None) -> None:
-        """Start with what was notified before."""
+        """Start with the requests that were notified before a restart."""
         self._requests: dict[str, AttentionRequest] = dict(notified or {})
         self._sessions: dict[str, Session] = {}
 
@@ -155,7 +155,7 @@ class AttentionLog:
 
     @property
     def pending_count(self) -> int:
-        """The number of them that the user was not notified of."""
+        """The number of sessions that need the user, and that the user was not notified of."""
         return len(self._pending())
 
     def deferred_count(self, now: float) -> int:
@@ -163,7 +163,7 @@ class AttentionLog:
         return sum(request.next_check > now for _, request in self._pending())
 
     def notified(self) -> dict[str, AttentionRequest]:
-        """Return what has to be known after a restart."""
+        """Return the requests that have to survive a restart."""
         return {name: request for name, request in self._requests.items() if request.notified}
 
     def _pending(self) -> list[tuple[str, AttentionRequest]]:

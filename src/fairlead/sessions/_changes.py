@@ -18,7 +18,7 @@ MAX_CHANGES = 2_000
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A session after one change; of a long question it has the beginning."""
+    """A session after one change. A long question is cut."""
 
     revision: int
     """Increases by one with each change."""

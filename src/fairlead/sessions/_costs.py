@@ -5,8 +5,8 @@ and goes on if the client restores it, or keeps it in the next session of the sa
 report is compared with the last one of the same process, which is known by the time at which it started:
 
 - More than before: the difference was added.
-- Less than before: a report that was overtaken by a later one. Nothing was added. But if the session's events come from
-  another process since: the client was killed and continued within moments, and this is a new process.
+- Less than before: an older report that arrived late. Nothing was added. But if the session's events now come from
+  another process, the client was killed and continued within moments, and this is the counter of a new process.
 - Of a new process, at least as much as the session had: the counter was restored, and the difference was added.
 - Of a new process, less than that: it counts from 0, and all of it was added.
 """
@@ -31,9 +31,9 @@ _MAX_COUNTERS = 4
 """Processes of one session whose counters are remembered."""
 _MAX_SESSIONS = 20_000
 _KEPT_AFTER = 60 * 24 * 3600.0
-"""Seconds after which the counter of a session is forgotten. One that is continued later counts from there."""
+"""Seconds after which the counter of a session is forgotten. A session that continues later is counted as a new one."""
 _SMALLEST = 1e-9
-"""US dollars: the error of adding up floating-point numbers is less."""
+"""US dollars. Rounding errors of sums are smaller."""
 
 
 class SessionCost(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class SessionCost(msgspec.Struct, frozen=True, gc=False):
     folder: str = ""
     """The session's project, or its working folder."""
     at_most: bool = False
-    """A part of it may belong to the time before: the session was running already when its cost was first reported."""
+    """Part of it may be older than the period: the session was running already when its cost was first reported."""
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Costs(msgspec.Struct, frozen=True):
     since: float = 0.0
     usd: float = 0.0
     at_most: bool = False
-    """A part of it may belong to the time before."""
+    """Part of it may be older than that time."""
     sessions: list[SessionCost] = []
 
 
@@ -64,7 +64,7 @@ class Counter(msgspec.Struct, frozen=True, gc=False):
     """When the process started; 0 if that is not known."""
     usd: float
     pid: int = 0
-    """Of the process that sent the session's events then; 0 if that is not known."""
+    """The process that sent the session's events at that time; 0 if that is not known."""
 
 
 class CostEntry(msgspec.Struct, omit_defaults=True):
@@ -72,9 +72,9 @@ class CostEntry(msgspec.Struct, omit_defaults=True):
 
     total: float = 0.0
     counters: tuple[Counter, ...] = ()
-    """The last one reported last."""
+    """The counters of its processes, in the order of their latest reports."""
     buckets: dict[int, float] = {}
-    """US dollars by the quarter of an hour, of the last two days."""
+    """US dollars per quarter of an hour, for the last two days."""
     folder: str = ""
     first: float = 0.0
     """When its cost was first reported."""
@@ -92,16 +92,16 @@ class CostLedger:
         """How often something was added."""
 
     def measure(self, report: CostRecord, previous: Sequence[str] = ()) -> CostRecord | None:
-        """Return the record of a report of the client, with what was added; `None` if it says nothing new.
+        """Return the record of a client's report, with the cost that it adds; `None` if it has nothing new.
 
-        `previous` are the ids that the session had before. Nothing is changed: `apply` the record once it is written.
+        `previous` are the ids that the session had before. Changes nothing: call `apply` once the record is written.
         """
         entry = self.entries.get(report.session)
         counters = entry.counters if entry else tuple(self._inherited(report, previous))
         same = _counter_for(counters, report)
         if same is not None:
             added = report.counter - same.usd
-            if report.began == 0 and added < -_SMALLEST:  # of which process it is, is not known
+            if report.began == 0 and added < -_SMALLEST:  # its process is not known
                 added = report.counter
             is_new = added > _SMALLEST
         else:
@@ -116,7 +116,7 @@ class CostLedger:
         if entry is None:
             entry = CostEntry(first=record.at, began=record.began or record.at)
             self._make_room(record.at)
-        self.entries[record.session] = entry  # the last changed one is the last
+        self.entries[record.session] = entry  # in the order of their last changes
         same = _counter_for(entry.counters, record)
         others = [counter for counter in entry.counters if counter is not same]
         entry.counters = (*others, Counter(record.began, record.counter, record.pid))[-_MAX_COUNTERS:]
@@ -132,12 +132,12 @@ class CostLedger:
         self.changes += 1
 
     def total(self, session: str) -> float | None:
-        """Return what a session has cost in all; `None` if that was never reported."""
+        """Return the total cost of a session; `None` if none was reported."""
         entry = self.entries.get(session)
         return None if entry is None else entry.total
 
     def since(self, at: float) -> Costs:
-        """Return the costs since a time, which is less than two days ago."""
+        """Return the costs since a time within the last two days."""
         first = int(at // _BUCKET)
         sessions = []
         for name, entry in reversed(self.entries.items()):
@@ -150,7 +150,7 @@ class CostLedger:
         return Costs(at, usd, at_most, sessions)
 
     def _inherited(self, report: CostRecord, previous: Sequence[str]) -> Iterator[Counter]:
-        """Yield the counter that the same process has had in the session before, if it goes on."""
+        """Yield the counter of the same process in the previous session, if this session continues it."""
         entry = self.entries.get(previous[-1]) if previous else None
         counter = _counter_for(entry.counters, report) if entry else None
         if counter is not None and counter.usd <= report.counter:

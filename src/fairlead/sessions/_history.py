@@ -1,4 +1,4 @@
-"""What is kept of sessions that have ended, and of those that run: the values of `fairlead history`. Values only."""
+"""The values of `fairlead history`: running and ended sessions, their events and their costs. Values only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.events import DEFAULT_CLIENT
 from fairlead.journal import Position
 
 TextKind: TypeAlias = Literal["prompt", "command", "file", "call"]
-"""What a text is: a prompt of a person, a shell command, the file of a tool call, or what else says most about one."""
+"""The kind of a text: a person's prompt, a shell command, the file of a tool call, or another input of a call."""
 
 
 class EventText(msgspec.Struct, frozen=True, gc=False):
-    """The text of an event that a search finds."""
+    """The searchable text of an event."""
 
     event: str
     """The event's id."""
@@ -29,12 +29,12 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     id: str
     host: str = ""
-    """The name of its host, if this one is in a team."""
+    """The name of its host, if this host is in a team."""
     client: str = DEFAULT_CLIENT
     folder: str = ""
     """The project as the client reports it, or the working folder."""
     prompt: str = ""
-    """The first that a person wrote."""
+    """The first prompt that a person wrote."""
     started: float = 0.0
     last: float = 0.0
     """The time of its last event."""
@@ -42,7 +42,7 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     end_reason: str = ""
     events: int = 0
     prompts: int = 0
-    """Written by a person."""
+    """Prompts that a person wrote."""
     tools: int = 0
     """Tool calls."""
     blocked: int = 0
@@ -53,13 +53,13 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Tool calls that failed."""
     subagents: int = 0
     cost_usd: float = 0.0
-    """What it has cost since the time that was asked for."""
+    """Its cost since the requested time."""
     total_usd: float = 0.0
-    """What it has cost in all."""
+    """Its total cost."""
 
 
 class HistoryMatch(msgspec.Struct, frozen=True):
-    """A text that has what was searched for."""
+    """A text that matches a search."""
 
     session: str
     folder: str
@@ -67,29 +67,29 @@ class HistoryMatch(msgspec.Struct, frozen=True):
     kind: TextKind
     text: str
     host: str = ""
-    """The name of the session's host, if this one is in a team."""
+    """The name of the session's host, if this host is in a team."""
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which sessions are wanted."""
+    """Selects sessions of the history."""
 
     since: float = 0.0
     until: float = 0.0
-    """Before that time; 0 for no limit."""
+    """Only before that time; 0 for no limit."""
     folder: str = ""
     """Only sessions in this folder or below it."""
     search: str = ""
-    """Only prompts, commands and files that have this text."""
+    """Only prompts, commands and files that contain this text."""
     limit: int = 50
     before: str = ""
-    """The `next` of the page before."""
+    """The `next` of the previous page."""
 
 
 class OtherHosts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the other hosts of a team."""
+    """How complete the history of the team's other hosts is."""
 
     state: Literal["current", "old", "missing"] = "current"
-    """`current`: just read from the relay. `old`: as it was read before. `missing`: nothing of them is known."""
+    """`current`: just read from the relay. `old`: read from the relay earlier. `missing`: never read."""
     at: float = 0.0
     """When it was read from the relay; 0 if never."""
     why: str = ""
@@ -99,20 +99,20 @@ class OtherHosts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions with the last active one first; or with a search, the texts that were found, the newest first."""
+    """One page of sessions, the last active first; for a search, of matching texts, the newest first."""
 
     since: float
     now: float = 0.0
     left: float = 0.0
-    """When the user left: their last key in `watch`, or prompt, before ten minutes without one; 0 if never."""
+    """When the user left: the last key in `watch`, or the last prompt, before ten minutes without one; 0 if never."""
     usd: float = 0.0
-    """What all sessions that were asked for have cost since then; of other hosts those on this page, to the hour."""
+    """The cost of all requested sessions since that time. Of other hosts: of those on this page, to the hour."""
     sessions: list[HistorySession] = []
     matches: list[HistoryMatch] = []
     next: str = ""
-    """Where the next page begins; "" if there is none."""
+    """The cursor of the next page; "" if there is none."""
     others: OtherHosts | None = None
-    """Set if the sessions of other hosts were asked for, and this one is in a team."""
+    """Set if the sessions of other hosts were requested, and this host is in a team."""
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,7 +123,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     session: str = ""
     tool: str = ""
     agent: str = ""
-    """The id of the subagent that it is of."""
+    """The id of the subagent that the event comes from."""
     verdict: str = "none"
     reason: str = ""
     exit: int = 0
@@ -142,14 +142,14 @@ class SubagentHistory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class SessionHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """One session with what happened in it."""
+    """One session with its subagents and events."""
 
     session: HistorySession
     subagents: list[SubagentHistory] = []
     timeline: list[TimelineEntry] = []
     """The newest last."""
     next: str = ""
-    """Where the page with the events before these begins; "" if there are none."""
+    """The cursor of the page with earlier events; "" if there are none."""
 
 
 class Absence(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,11 +165,11 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
     """How often the user was asked."""
     blocked: int = 0
     examples: list[TimelineEntry] = []
-    """Of what was blocked, the newest first."""
+    """Some of the blocked events, the newest first."""
     prompts: int = 0
-    """Prompts that sessions were given."""
+    """The number of prompts in all sessions."""
     active: int = 0
-    """Sessions in which something happened."""
+    """The number of sessions with events."""
     usd: float = 0.0
 
     @property
@@ -182,30 +182,30 @@ class Absence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An event of this host, for the others."""
+    """An event of this host, as the other hosts of the team receive it."""
 
     id: str
     entry: TimelineEntry
-    """Its `text` is empty if it is the beginning of `text`."""
+    """The event. Its `text` is empty if it would be only the start of `text` below."""
     has_ended: bool = False
-    """Whether its commands have ended, so that the answer is the last one."""
+    """Whether its commands have ended, so that its verdict is final."""
     text: str = ""
-    """What a search finds."""
+    """The searchable text."""
     kind: TextKind = "call"
     agent_type: str = ""
-    """The type of the subagent that it is of."""
+    """The type of the subagent that the event comes from."""
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session of this host with its figures, for the others."""
+    """A session of this host with its costs, as the other hosts of the team receive it."""
 
     session: HistorySession
     hours: dict[int, float] = {}
-    """What it has cost in US dollars, by hours since 1970."""
+    """Its cost in US dollars, by hours since 1970."""
 
 
 class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be copied of a part of the journal."""
+    """The events and sessions to copy from a part of the journal."""
 
     events: list[EventCopy] = []
     sessions: list[SessionCopy] = []
@@ -215,7 +215,7 @@ class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CopyCount(msgspec.Struct, frozen=True):
-    """How many events are to be copied of a part of the journal, and where it ends."""
+    """The number of events to copy from a part of the journal, and the end of that part."""
 
     events: int
     position: Position

@@ -1,4 +1,4 @@
-"""The sessions of the other hosts of a team, beside those of this host: names that are unique, and how old they are."""
+"""The sessions of the other hosts of a team, beside those of this host: unique names, and the age of the news."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.sessions._session import Session
-from fairlead.sessions._states import AttentionNeeded, Working
+from fairlead.sessions._session import AttentionNeeded, Session, Working
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NEWS_STALE_AFTER = 90.0
-"""Seconds without news after which a host counts as gone: one that is there is heard of at least once in 60."""
+"""Seconds without news after which a host counts as gone. A connected host sends news at least once in 60."""
 
 
 class HostSessions(msgspec.Struct, frozen=True):
@@ -22,14 +21,14 @@ class HostSessions(msgspec.Struct, frozen=True):
 
     host: str
     age: float
-    """Seconds since that host was heard of."""
+    """Seconds since the last news of that host."""
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
-    """Sessions of it that are not listed."""
+    """The number of its sessions that are not listed."""
 
     @property
     def is_stale(self) -> bool:
-        """Whether nothing was heard of it for so long that what is known may be wrong."""
+        """Whether the last news of the host is so old that it may be wrong."""
         return self.age > NEWS_STALE_AFTER
 
 
@@ -45,7 +44,7 @@ def team_sessions(hosts: Iterable[HostSessions]) -> list[Session]:
 def with_host(session: Session, host: str) -> Session:
     """Return a session of another host with `@HOST` at its ids, and its folder as `HOST:FOLDER`.
 
-    So neither a session nor a folder is taken for one of this host, or of a third one.
+    So neither is mistaken for a session or folder of this host or a third one.
     """
     parent = f"{session.parent}@{host}" if session.parent else ""
     folder = f"{host}:{session.project or session.cwd}"
@@ -53,7 +52,7 @@ def with_host(session: Session, host: str) -> Session:
 
 
 def _last_known(session: Session) -> Session:
-    """Return a session of a host that is not heard of: stale, whatever it did, with what it asked as its activity."""
+    """Return a session of a host without recent news: stale, and with an open question as its activity."""
     state = session.state
     if isinstance(state, AttentionNeeded):
         about = state.about.partition("\n")[0]

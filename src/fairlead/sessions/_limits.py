@@ -1,4 +1,4 @@
-"""How much of anything is kept: a client can send texts of any length."""
+"""Limits on what is kept of a session, because a client can send texts of any length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions._states import AttentionNeeded
+from fairlead.sessions._session import AttentionNeeded
 from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 MAX_ID_LENGTH = 200
 MAX_TEXT_LENGTH = 200
-"""Of a prompt, a description, a reason. The journal keeps at least as much of a usual payload."""
+"""Characters of a prompt, a description or a reason. The journal keeps at least as much of a usual payload."""
 MAX_PATH_LENGTH = 400
 MAX_QUESTION_LENGTH = 4000
-"""Of what the user is asked (a command, the change of a file), in a list of sessions. The registry keeps all of it."""
+"""Characters of a question to the user (a command, the change of a file) in lists. The registry keeps all of it."""
 
 MAX_CALLS = 64
 """Open tool calls of one agent."""
@@ -37,7 +37,7 @@ def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
 
 
 def bounded(session: Session) -> Session:
-    """Return a session whose questions are cut. They are sent and stored with each change of the session."""
+    """Return a session with its questions cut, because they are sent and stored with each change of the session."""
     state = session.state
     if type(state) is not AttentionNeeded:
         return session
@@ -48,12 +48,12 @@ def bounded(session: Session) -> Session:
 
 
 def is_long(question: str) -> bool:
-    """Return whether lists have only the beginning of a question. True of that beginning as well."""
+    """Return whether lists show only the beginning of a question. Also true of a question that was cut."""
     return len(question) > MAX_QUESTION_LENGTH
 
 
 def bounded_question(question: str) -> str:
-    """Return a question as lists have it: cut, with a line that says so, if it is long."""
+    """Return a question as lists show it: a long one is cut, and ends with a line that says so."""
     left = len(question) - MAX_QUESTION_LENGTH
     return f"{question[:MAX_QUESTION_LENGTH]}\n… and {left} more characters" if left > 0 else question
 

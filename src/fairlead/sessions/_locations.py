@@ -1,6 +1,7 @@
 """The project, worktree and branch of a folder, from the files of git.
 
-No process is started: `.git` is a folder, or a file with the path of one; in a worktree's, a file names the common one.
+No process is started: `.git` is git's folder, or a file with its path. In the git folder of a worktree, the file
+`commondir` names the folder that all worktrees share.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ dismissed. The client's file has a `status`: idle, busy or waiting. Where the tw
 | idle | waiting | file: attention | a dialog at the prompt |
 | anything | shell, or unknown | hooks | the meaning is not known |
 
-Without a file, only time corrects one thing: the end of a subagent should wake its parent; after 5 s it has not.
+Without a file, one state is corrected by time alone: the end of a background subagent should wake its parent. A parent
+that has not started to work within 5 s is idle.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._session import Session
-from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Evidence, Idle, State, Working
-from fairlead.sessions.transitions._activity import Changes, busy, resting
+from fairlead.sessions._session import IDLE, THINKING, AttentionNeeded, Evidence, Idle, Session, State, Working
+from fairlead.sessions.transitions._activity import Changes, state_between_turns, state_in_turn
 from fairlead.sessions.transitions._turns import FAILED
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> S
 
 
 def _with_name(session: Session, file: ClientSessionFile) -> Session:
-    """Take the name that the user or the client has given the session, and the pane that no event has told."""
+    """Add the name that the user or the client has given the session, and the pane if no event has reported it."""
     if file.name and file.name != session.title:
         session = replace(session, title=file.name)
     if file.pane and not session.pane:
@@ -101,7 +101,7 @@ def _combine(session: Session, file: ClientSessionFile) -> Session:
 
 
 def reconcile_child(child: Session, file: ClientSessionFile, now: float) -> Session:
-    """Clear a subagent's question when the client no longer waits: its dialog is the session's."""
+    """Clear a subagent's question when the client no longer waits: the client shows it as a dialog of the session."""
     if child.ended is not None or type(child.state) is not AttentionNeeded or file.status not in ("busy", "idle"):
         return child
     return _granted(child, file, "the client no longer waits") if _is_newer(file, child, now) else child
@@ -138,9 +138,9 @@ def _hooks_are_better(session: Session, file: ClientSessionFile) -> bool:
 
 
 def _turn_ended(session: Session, file: ClientSessionFile) -> Session:
-    """Return the session after its turn, without what ran in the foreground."""
+    """Return the session after its turn, without the calls and subagents of the foreground."""
     agents = {name: agent for name, agent in session.agents.items() if agent.background}
-    state = resting(agents, session.tasks)
+    state = state_between_turns(agents, session.tasks)
     if state == session.state and not session.calls and not session.in_turn:
         return session
     why = "an interrupt fires no event" if type(session.state) is Working else "a dismissed question fires none"
@@ -149,7 +149,7 @@ def _turn_ended(session: Session, file: ClientSessionFile) -> Session:
 
 def _granted(session: Session, file: ClientSessionFile, why: str) -> Session:
     calls = {name: replace(call, asked="") if call.asked else call for name, call in session.calls.items()}
-    state, _ = busy(calls, session.agents)
+    state, _ = state_in_turn(calls, session.agents)
     return _with_file(session, file, why, state=state, in_turn=True, calls=calls)
 
 

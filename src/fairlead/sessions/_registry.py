@@ -5,7 +5,8 @@ process may have several sessions and many payloads name none. An event with an 
 start and the stop of a subagent also concern its parent.
 
 **Unknown sessions** are created by their first event, whatever it is; a session of which only the end is seen is kept
-as ended. Unknown subagents too, except by a stop without a type: that is the client's compaction.
+as ended. Unknown subagents are created in the same way, except by a stop without a type: the client's compaction fires
+that.
 
 **The parent of a subagent** is known only from the answer of the tool call that started it. Until then it is guessed
 (see `_subagent_linker`).
@@ -44,12 +45,11 @@ from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
-from fairlead.sessions._session import Session
-from fairlead.sessions._states import AttentionNeeded
+from fairlead.sessions._session import AttentionNeeded, Session
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._answered import with_answer
 from fairlead.sessions.transitions._apply import apply
-from fairlead.sessions.transitions._tools import made_agent, makes_agent
+from fairlead.sessions.transitions._tools import started_subagent, starts_subagent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +73,7 @@ _PERMISSION_PROMPT = "permission_prompt"
 _SAME_PROCESS = frozenset({"clear", "resume", "fork"})
 _UNKNOWN_CALLER = Caller()
 _ACTIVITY_INTERVAL = 60.0
-"""Seconds by which a parent's last activity may lag behind its subagents': not each of their events changes it."""
+"""Seconds by which a parent's last activity may lag behind its subagents': not each of their events updates it."""
 
 
 class Registry(SubagentLinker):
@@ -157,7 +157,7 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[Change]:
-        """End a question of an agent that the user has answered outside of the client. No event reports that."""
+        """Clear a question of an agent that the user has answered outside of the client, which no event reports."""
         session = self.by_id.get(session_id)
         if session is not None:
             after = with_answer(session, tool, question, at)
@@ -243,9 +243,9 @@ class Registry(SubagentLinker):
             self.put(replace(root, last_activity=at))
 
     def _link_call(self, parent_id: str, event: Event, at: float) -> None:
-        if isinstance(event, PostToolUse) and makes_agent(event) and (agent_id := made_agent(event)):
+        if isinstance(event, PostToolUse) and starts_subagent(event) and (agent_id := started_subagent(event)):
             self.link_subagent(self.by_id[parent_id], agent_id, event, at)
-        elif isinstance(event, PreToolUse) and makes_agent(event):
+        elif isinstance(event, PreToolUse) and starts_subagent(event):
             self.assign_subagent(self.by_id[parent_id], clean(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
@@ -363,7 +363,7 @@ class Registry(SubagentLinker):
 
 
 def _without_process(root: Session, process: Process) -> Session | None:
-    """Return the session without a process that ended it; `None` if it has no other."""
+    """Return the session without a process that has ended; `None` if it has no other process."""
     if process in root.others:
         return replace(root, others=tuple(other for other in root.others if other != process))
     if root.others and process == (root.pid, root.pid_start):

@@ -1,18 +1,78 @@
 """A session: one agent that runs, or ran. A subagent is a session with a parent. Values only, computed by `apply`.
 
-None of them can contain itself, so the garbage collector does not track them (`gc=False`): there may be 10 000.
+No value can contain itself, so the garbage collector does not track them (`gc=False`): there may be 10 000 sessions.
 """
 
 from __future__ import annotations
+
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from fairlead.clients import Usage
 from fairlead.events import DEFAULT_CLIENT
-from fairlead.sessions._states import IDLE, Evidence, State
 
 STALE_AFTER = 8 * 3600.0
 """Seconds without activity after which a session is stale."""
+
+
+# -- states ---------------------------------------------------------------------------------------------
+
+Source: TypeAlias = Literal["hook", "client", "process"]
+"""Where evidence comes from.
+
+hook     an event that the client sent
+client   the client's own file about the session
+process  the operating system: the process is gone
+"""
+
+
+class Idle(msgspec.Struct, frozen=True, gc=False, tag="idle", tag_field="is"):
+    """The agent has finished and waits for the user. Nothing is urgent."""
+
+
+class Working(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="working", tag_field="is"):
+    """The agent is busy."""
+
+    detail: str | None = None
+    """What it is busy with, in a word or two: a tool, a type of subagent, "Thinking"."""
+
+
+class AttentionNeeded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="attention", tag_field="is"):
+    """The session does not continue until the user acts."""
+
+    reason: str
+    """What is needed; never blank."""
+    about: str = ""
+    """The full question: the command, the file with its changes, the question. The first line says the most.
+    Lists and the stream have its first 4 000 characters, `GET /v1/sessions/ID` has all of it."""
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError("attention needs a reason")
+
+
+State: TypeAlias = Idle | Working | AttentionNeeded
+
+IDLE = Idle()
+THINKING = Working("Thinking")
+
+
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Why a session is in its state."""
+
+    event: str
+    """The name of an event, or a description of what the client's file or the system reported."""
+    at: float
+    """When, in Unix time."""
+    tool: str = ""
+    path: str = ""
+    source: Source = "hook"
+    why: str = ""
+    """Why this source was believed, where two disagreed."""
+
+
+# -- the session ------------------------------------------------------------------------------------------
 
 
 class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -22,15 +82,15 @@ class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     at: float
     path: str = ""
     asked: str = ""
-    """What the user is asked about it; "" if nothing."""
+    """Why the user is asked about it; "" if the user is not asked."""
     question: str = ""
-    """What exactly is asked, as in `AttentionNeeded.about`."""
+    """The full question, as in `AttentionNeeded.about`."""
     about: str = ""
     """The description, if the call starts a subagent."""
     kind: str = ""
     """The type (or the name) of the subagent that it starts."""
     agent: str = ""
-    """The subagent that it started. A guess while the call is open: no event tells."""
+    """The subagent that it started. A guess while the call is open, because no event reports it."""
 
 
 class Agent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -55,7 +115,7 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """How often something happened."""
 
     prompts: int = 0
-    """Written by the user."""
+    """Prompts written by the user."""
     wakes: int = 0
     """Prompts written by the client."""
     tools: int = 0
@@ -120,10 +180,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     model: str = ""
     transcript: str = ""
     title: str = ""
-    """What the client itself calls the session, if the user or the client has named it."""
+    """The name that the user or the client has given the session."""
 
     pid: int = 0
-    """Of the client's process; 0 if it is not known, and for a subagent, which runs in its parent's process."""
+    """The client's process; 0 if it is not known, and for a subagent, which runs in its parent's process."""
     pid_start: int = 0
     others: tuple[tuple[int, int], ...] = ()
     """Other processes (pid, start) that sent events with the same session id."""
@@ -133,7 +193,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     started: float = 0.0
     ended: float | None = None
     end_reason: str = ""
-    """As the client said; "completed" for a subagent; "process gone", "parent ended", "stop not seen"."""
+    """The reason that the client gave; "completed" for a subagent; "process gone", "parent ended", "stop not seen"."""
 
     agents: dict[str, Agent] = {}
     """Working subagents by id, the oldest first."""
@@ -146,12 +206,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     """The id under which the same process continued."""
     first_prompt: str = ""
     last_prompt: str = ""
-    """The latest that the user wrote."""
+    """The latest prompt that the user wrote."""
     by_person: bool = False
     """Whether the user wrote the latest prompt."""
     usage: Usage | None = None
     host: str = ""
-    """The host of the team that it runs on; "" for this one."""
+    """The host of the team that it runs on; "" for this host."""
 
     @property
     def is_child(self) -> bool:

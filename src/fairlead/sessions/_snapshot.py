@@ -1,4 +1,4 @@
-"""The registry as bytes and back, so that it survives a restart; and rebuilt from the journal."""
+"""Saves the registry as bytes and restores it after a restart, or rebuilds it from the journal."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from fairlead.clients import StatusLine, Usage
 
 STATUS_LINE = "StatusLine"
-"""Its name in the launcher. It is not an event of the client."""
+"""The launcher's name for the status line. It is not an event of the client."""
 MAX_STATUS_BYTES = 256 * 1024
-"""Bytes: a hundred times what a client sends."""
+"""The most bytes of a status line's payload: a hundred times as many as a client sends."""
 
 _MAX_NAME_LENGTH = 40
 _BAR = 10

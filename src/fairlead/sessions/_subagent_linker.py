@@ -4,8 +4,8 @@ No event says which tool call started a subagent, or whether another subagent di
 guess is the oldest open call that asks for this type and has no subagent yet, in the main session or in one of its
 subagents. The answer names the subagent: if the guess was wrong, the two subagents swap their calls.
 
-A subagent may end while those that it started in the background go on. They stay its own, and the nearest ancestor that
-runs works with them: a main session is not idle while anything below it works.
+A subagent may end while subagents that it started in the background continue. They stay its children, and also count as
+agents of the nearest running ancestor: a main session is not idle while anything below it works.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from msgspec.structs import replace
 from fairlead.clients import client_or_default
 from fairlead.sessions._index import SessionIndex
 from fairlead.sessions._limits import MAX_ID_LENGTH, clean
-from fairlead.sessions._session import Session
-from fairlead.sessions._states import IDLE, Evidence, Working
+from fairlead.sessions._session import IDLE, Evidence, Session, Working
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._subagents import add_subagent, find_spawning_call, remove_subagent
-from fairlead.sessions.transitions._tools import asked_agent, is_finished
+from fairlead.sessions.transitions._tools import is_finished, requested_subagent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.events import Event, PostToolUse, SubagentStart, SubagentStop
     from fairlead.journal import Verdict
-    from fairlead.sessions._states import Source
+    from fairlead.sessions._session import Source
 
 MAX_CHILDREN = 100
 """Subagents of one session that are kept; ended ones are dropped first."""
 
 
 def end_session(session: Session, evidence: str, at: float, reason: str, *, source: Source = "hook") -> Session:
-    """Return the session, ended without an event of its own."""
+    """Return the session as ended, although no event of its own has reported the end."""
     return replace(
         session,
         state=IDLE,
@@ -79,7 +78,7 @@ class SubagentLinker(SessionIndex):
             return
         after = self.update(child, apply(child, event, at, verdict), event, at)
         if after.ended is not None:
-            self._adopt_descendants(after, at)
+            self._reassign_descendants(after, at)
         for ancestor in list(self._ancestors(after)):
             if ancestor.id == after.parent or agent_id in ancestor.agents or agent_id in ancestor.tasks:
                 self.update(ancestor, apply(ancestor, event, at, verdict), event, at)
@@ -99,7 +98,7 @@ class SubagentLinker(SessionIndex):
         return child
 
     def mark_working(self, child: Session, at: float) -> None:
-        """Add a subagent to its parent again if the parent took it for ended. Not an idle teammate."""
+        """Add a subagent that works to its parent again, if the parent counts it as ended."""
         parent = next((one for one in self._ancestors(child) if one.ended is None), None)
         if parent is None or child.agent_id in parent.agents or not child.in_turn:
             return
@@ -127,11 +126,11 @@ class SubagentLinker(SessionIndex):
                 self.put(end_session(child, evidence, at, "parent ended"))
 
     def link_subagent(self, parent: Session, agent_id: str, event: PostToolUse, at: float) -> None:
-        """Link a subagent to the call whose answer names it, and correct what was guessed."""
+        """Link a subagent to the call whose answer names it, and correct earlier guesses."""
         name = self._child_id(parent, agent_id)
         child = self.by_id.get(name)
         if child is None:
-            child = self._create_child(parent, agent_id, asked_agent(event), at)
+            child = self._create_child(parent, agent_id, requested_subagent(event), at)
             if is_finished(event):
                 child = self.put(end_session(child, "PostToolUse", at, "completed"))
         if child.parent != parent.id and not self._is_descendant(parent, child):
@@ -237,17 +236,17 @@ class SubagentLinker(SessionIndex):
         if child is not None and child.ended is None:
             evidence = event.event_name if event else "the client is idle"
             reason = "completed" if event and event.event_name == "PostToolUse" else "stop not seen"
-            self._adopt_descendants(self.put(end_session(child, evidence, at, reason)), at)
+            self._reassign_descendants(self.put(end_session(child, evidence, at, reason)), at)
 
-    def _adopt_descendants(self, ended: Session, at: float) -> None:
-        """Add the subagents of one that has ended, which go on without it, to the nearest ancestor that runs."""
-        heir = next((one for one in self._ancestors(ended) if one.ended is None), None)
-        for child in list(self.descendants(ended.id)) if heir is not None else ():
-            if heir is not None and child.ended is None and child.in_turn and child.agent_id not in heir.agents:
-                heir = self.put(add_subagent(heir, child.agent_id, child.agent_type, at, is_background=True))
+    def _reassign_descendants(self, ended: Session, at: float) -> None:
+        """Add the working subagents of an ended subagent to its nearest running ancestor."""
+        parent = next((one for one in self._ancestors(ended) if one.ended is None), None)
+        for child in list(self.descendants(ended.id)) if parent is not None else ():
+            if parent is not None and child.ended is None and child.in_turn and child.agent_id not in parent.agents:
+                parent = self.put(add_subagent(parent, child.agent_id, child.agent_type, at, is_background=True))
 
     def _ancestors(self, session: Session) -> Iterator[Session]:
-        """Yield the parent of a subagent, the parent of that, up to the main session."""
+        """Yield the parent of a subagent, then that parent's parent, up to the main session."""
         while session.parent in self.by_id:
             session = self.by_id[session.parent]
             yield session

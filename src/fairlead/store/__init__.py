@@ -1,22 +1,31 @@
-"""Databases for events and mail, opened by URL."""
+"""Databases for events and mail, opened by URL.
 
-from fairlead.store._database import Health
-from fairlead.store._errors import (
-    StoreBusy,
-    StoreDamaged,
-    StoreError,
-    StoreForeign,
-    StoreFull,
-    StoreTooNew,
-    StoreUnwritable,
-    StoreURLError,
-)
-from fairlead.store._revisions import HEAD_REVISION, known_revisions
-from fairlead.store.events._rows import clean_text
-from fairlead.store.events._store import Store, default_url
-from fairlead.store.events._tables import REVISION_TABLE
-from fairlead.store.events._values import Counts, Key, StoredEvent
-from fairlead.store.mail._store import MailStore, default_mail_url
+Modules are imported on first use: SQLAlchemy takes longer than all that a process does that only asks for a revision.
+"""
+
+from __future__ import annotations
+
+from fairlead.lazy import lazy_exports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fairlead.store._database import Health
+    from fairlead.store._errors import (
+        StoreBusy,
+        StoreDamaged,
+        StoreError,
+        StoreForeign,
+        StoreFull,
+        StoreTooNew,
+        StoreUnwritable,
+        StoreURLError,
+    )
+    from fairlead.store._head import HEAD_REVISION, REVISION_TABLE
+    from fairlead.store._revisions import known_revisions
+    from fairlead.store.events._rows import clean_text
+    from fairlead.store.events._store import Store, default_url
+    from fairlead.store.events._values import Counts, Key, StoredEvent
+    from fairlead.store.mail._store import MailStore, default_mail_url
 
 __all__ = [
     "HEAD_REVISION",
@@ -40,3 +49,26 @@ __all__ = [
     "default_url",
     "known_revisions",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "_database": ("Health",),
+        "_errors": (
+            "StoreBusy",
+            "StoreDamaged",
+            "StoreError",
+            "StoreForeign",
+            "StoreFull",
+            "StoreTooNew",
+            "StoreURLError",
+            "StoreUnwritable",
+        ),
+        "_head": ("HEAD_REVISION", "REVISION_TABLE"),
+        "_revisions": ("known_revisions",),
+        "events._rows": ("clean_text",),
+        "events._store": ("Store", "default_url"),
+        "events._values": ("Counts", "Key", "StoredEvent"),
+        "mail._store": ("MailStore", "default_mail_url"),
+    },
+)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 WRITES = "fairlead_writes"
-"""Execution option of a connection that will write: SQLite must know it when a transaction begins."""
+"""Execution option of a connection that will write: SQLite takes the write lock when the transaction begins."""
 
 BATCH_SIZE = 500
 """How many values fit into one statement of any database."""
@@ -31,30 +31,33 @@ _Item = TypeVar("_Item")
 
 
 class Backend(Protocol):
-    """One kind of database. `_sqlite.py` is the first; another is a new file and a line in `_urls.py`."""
+    """One kind of database. A new kind is a module like `_sqlite.py`, and an entry in `_urls.py`."""
 
     location: str
-    """How messages name it: the file, or the URL without its password."""
+    """The file, or the URL without its password, for messages."""
 
     engine: Engine
 
     is_damaged: bool
-    """Whether an error was due to damage since it was prepared."""
+    """Whether an error since `prepare` was caused by damage."""
 
     def prepare(self) -> tuple[str, ...]:
-        """Create or upgrade it to the newest revision, one process at a time. Return warnings for the user."""
+        """Create the database or upgrade it to the newest revision. Return warnings for the user.
+
+        One process at a time prepares a database.
+        """
 
     def hold_owner_lock(self) -> AbstractContextManager[None]:
-        """Return a context in which no other process, and no one else in this one, owns it. Ends with the process."""
+        """Return a context that holds the owner lock. Only one holder can have it; released when the process ends."""
 
     def durable(self, connection: Connection) -> AbstractContextManager[None]:
-        """Return a context in which a commit, with all earlier ones, survives a power failure."""
+        """Return a context in which a commit makes itself and all earlier commits survive a power failure."""
 
     def sync(self) -> None:
-        """Have all commits survive a power failure. No transaction waits for it."""
+        """Make all commits survive a power failure. Does not block transactions."""
 
     def translate_error(self, error: Exception) -> StoreError | None:
-        """Return the `StoreError` for an error of the driver; None if it is not one."""
+        """Return the `StoreError` for a driver's error; None for any other exception."""
 
     def used_bytes(self, connection: Connection) -> int:
         """Return the bytes that hold data."""
@@ -63,16 +66,16 @@ class Backend(Protocol):
         """Return the allocated bytes that hold no data."""
 
     def release_space(self) -> int:
-        """Return some free space to the file system, and how many bytes that was."""
+        """Release some free space to the file system. Return the number of bytes."""
 
     def integrity_problems(self, connection: Connection) -> tuple[str, ...]:
-        """Check everything and return what is broken."""
+        """Check the whole database and return the problems."""
 
 
 def dialect_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """Return an insert that can say what to do with existing rows: the one statement without a common form."""
+    """Return the dialect's insert, which supports ON CONFLICT. SQLAlchemy has no common form for that."""
     if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql  # takes as long to load as much of the rest
+        from sqlalchemy.dialects import postgresql  # slow to import
 
         return postgresql.insert(table)
     return sqlite.insert(table)

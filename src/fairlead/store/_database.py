@@ -1,4 +1,4 @@
-"""`Database`: what the stores of events and mail share. Knows none of their tables."""
+"""`Database`: the base class of the event store and the mail store. Knows none of their tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fairlead.store._backend import translate_errors, write_transaction
-from fairlead.store._revisions import HEAD_REVISION, revision_of
+from fairlead.store._head import HEAD_REVISION
+from fairlead.store._revisions import revision_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,34 +32,34 @@ class Health(msgspec.Struct, frozen=True):
     size: int
     """Bytes on the disk."""
     free: int
-    """Bytes of them that hold no data."""
+    """Bytes of `size` that hold no data."""
     problems: tuple[str, ...] = ()
-    """What the integrity check found; empty if all is well."""
+    """The problems that the integrity check found."""
 
 
 class Database:
     """An open database. Thread-safe; writers wait for each other."""
 
     warnings: Final[tuple[str, ...]]
-    """What the user should know about the opening; empty if all was well."""
+    """Warnings for the user about the opening, for instance that a damaged database was set aside."""
 
     def __init__(self, backend: Backend, warnings: tuple[str, ...]) -> None:
-        """Use a database that was prepared; the `open` methods of subclasses do that."""
+        """Use a prepared database. The `open` methods of the subclasses prepare it."""
         self._backend = backend
         self._write_lock = threading.Lock()
         self.warnings = warnings
 
     def close(self) -> None:
-        """Close the database. What was stored stays."""
+        """Close all connections to the database."""
         self._backend.engine.dispose()
 
     @property
     def is_damaged(self) -> bool:
-        """Whether it broke while it was open. Opening it again salvages what can be read."""
+        """Whether damage was found while the database was open. Opening it again salvages the readable rows."""
         return self._backend.is_damaged
 
     def health(self) -> Health:
-        """Check every page, which is slow, and return the result."""
+        """Check every page and return the result. This is slow."""
         backend = self._backend
         with self._reading() as connection:
             free = backend.free_bytes(connection)

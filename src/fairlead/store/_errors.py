@@ -7,7 +7,7 @@ StoreError                the database cannot be used
 ├── StoreUnwritable       its folder or file cannot be created, read or written
 ├── StoreFull             the disk is full
 ├── StoreBusy             another process has locked it
-└── StoreDamaged          it cannot be read any more; opening it again sets it aside
+└── StoreDamaged          it is damaged; opening it again sets it aside
 """
 
 from fairlead.errors import FairleadError
@@ -42,4 +42,4 @@ class StoreBusy(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A database that broke while it was open. Opening it again sets it aside and creates a new one."""
+    """A database that is damaged. Opening it again sets it aside and creates a new one."""

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
-"""The files of one database. A log that is left behind would be replayed into the next one."""
+"""The files of one database. A log that is left behind would be replayed into the next database."""
 
 _PREPARE_TIMEOUT = 60.0
 _OWNER_TIMEOUT = 2.0
-"""Seconds in which a previous owner that is about to exit may do so."""
+"""Seconds to wait for a previous owner that is about to exit."""
 _POLL_INTERVAL = 0.01
 
 
 @contextmanager
 def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None]:
-    """Hold the lock beside a file, so that one process at a time prepares it. Ends with the process."""
+    """Hold a lock file, so that one process at a time prepares a database. Released when the process ends."""
     busy = StoreBusy(f"{file}: another process has been preparing it for too long; try again")
     with _held(file, f"{file}.lock", timeout, busy):
         yield
@@ -37,7 +37,7 @@ def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None
 
 @contextmanager
 def owner_lock(file: Path, timeout: float = _OWNER_TIMEOUT) -> Iterator[None]:
-    """Hold the owner's lock beside a file. Ends with the process."""
+    """Hold the lock file of a database's owner. Released when the process ends."""
     busy = StoreBusy(f"{file}: another process is using it, perhaps a second daemon; stop that one first")
     with _held(file, f"{file}.owner", timeout, busy):
         yield
@@ -46,14 +46,14 @@ def owner_lock(file: Path, timeout: float = _OWNER_TIMEOUT) -> Iterator[None]:
 def create_if_missing(file: Path) -> bool:
     """Create an empty database that only this user can read, and return whether it was missing. Needs the lock.
 
-    It is created under another name and renamed: an empty file with the final name was truncated, and is not left over
-    from a process that was killed while creating it. SQLite's logs get the same mode. Only a file is ever used.
+    The file is created under another name and then renamed. So an empty file with the final name is a truncated
+    database, not one whose creation was interrupted. SQLite gives its logs the same mode.
     """
     if os.path.lexists(file):
         if not file.is_file():
             raise StoreUnwritable(f"{file} is not a file; move it away, or use another path for the store")
         return False
-    if salvaged_file(file).exists():  # left when the damaged one was set aside
+    if salvaged_file(file).exists():  # the process was killed after it had set the damaged file aside
         salvaged_file(file).rename(file)
         return False
     temporary = Path(f"{file}.new")
@@ -63,22 +63,22 @@ def create_if_missing(file: Path) -> bool:
 
 
 def create(file: Path) -> None:
-    """Create an empty database in place of what is there."""
+    """Create an empty database. Existing files of that name are deleted."""
     for suffix in SUFFIXES:
         Path(f"{file}{suffix}").unlink(missing_ok=True)
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # set later, it would cost a rewrite
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # setting it later would rewrite the file
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
 
 
 def unfinished_file(file: Path) -> Path:
-    """Return the file to which a damaged database is copied."""
+    """Return the file to which the rows of a damaged database are being copied."""
     return Path(f"{file}.salvaging")
 
 
 def salvaged_file(file: Path) -> Path:
-    """Return the file that takes the place of a damaged database, complete."""
+    """Return the file with the complete copy, which will replace the damaged database."""
     return Path(f"{file}.salvaged")
 
 
@@ -91,14 +91,14 @@ def set_aside(file: Path, now: float) -> Path:
         count += 1
         target = Path(f"{base}.{count}")
     with translate_os_errors(file):
-        for suffix in SUFFIXES[::-1]:  # the database last: killed in between, it is found damaged again
+        for suffix in SUFFIXES[::-1]:  # the database last: if the process is killed, it is found damaged again
             with suppress(FileNotFoundError):
                 Path(f"{file}{suffix}").rename(f"{target}{suffix}")
     return target
 
 
 def suspect_marker(file: Path) -> Path:
-    """Return the file that marks a database as broken while open: it must be checked completely before use."""
+    """Return the marker file of a database that was found damaged while open: opening it checks it completely."""
     return Path(f"{file}.suspect")
 
 

@@ -10,14 +10,11 @@ from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, Te
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from fairlead.store._errors import StoreForeign, StoreTooNew
-from fairlead.store.events._tables import REVISION_TABLE
+from fairlead.store._head import HEAD_REVISION, REVISION_TABLE
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
-
-HEAD_REVISION = "0006"
-"""The newest revision. It is repeated here to recognize a current database without Alembic: 11 MB and 0.2 s."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ALEMBIC_LOCK = Lock()
@@ -31,12 +28,12 @@ _INDEXES = (
     *("team_pending_by_message", "team_outbox_by_seq", "team_outbox_by_message"),
     *("team_origins_by_number", "team_threads_by_thread"),
 )
-"""All indexes in the order of the migrations: of two that serve a query alike, SQLite prefers one by its age."""
+"""All indexes in the order of the migrations: between two equally good indexes, SQLite chooses by their age."""
 _SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
 
 
 def revision_of(connection: Connection, location: str) -> str | None:
-    """Return the revision; None for an empty database. Raises `StoreForeign` if it is not ours."""
+    """Return the revision; None for an empty database. Raises `StoreForeign` for another program's database."""
     tables = inspect(connection).get_table_names()
     if REVISION_TABLE in tables:
         return connection.execute(_SELECT_REVISION).scalar_one_or_none()
@@ -59,7 +56,7 @@ def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) 
 
 
 def _create(connection: Connection) -> None:
-    """Create all tables of an empty database at once. A test compares the result with that of the migrations."""
+    """Create all tables of an empty database at once. A test compares them with the result of the migrations."""
     import fairlead.store.history._tables
     import fairlead.store.mail._tables  # noqa: F401 - they declare their tables
     from fairlead.store.events._tables import metadata

@@ -1,8 +1,8 @@
-"""Copies what can be read of a damaged SQLite database to a new one.
+"""Copies the readable rows of a damaged SQLite database to a new one.
 
-Only tables are read, never their indexes: those of the new database are built from the rows. A table is read in the
-order of its key. Where that fails, reading goes on at the next key that can be read. A row whose values are not of
-the declared types comes from a damaged page, and is not copied.
+Only tables are read: the indexes of the new database are built from the rows. A table is read in the order of its key.
+After an error, reading continues at the next readable key. A row whose values do not have the declared types comes from
+a damaged page, and is not copied.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SKIPPED = frozenset({"fairlead_revision", "positions"})
-"""Tables that are not copied: the revision is that of the new database, and the journal is read from its start."""
+"""Tables that are not copied: the new database has its own revision, and reads the journal from the start."""
 
 SALVAGED_MARK = "salvaged"
-"""Set in `mail_marks` of a new database until sender and recipient know what is missing."""
+"""Set in `mail_marks` of a new database until senders and recipients have been notified of lost messages."""
 
 _NOT_COPIED = ("mail_search", "history_search", "sqlite_")
 _HEADER_BYTES = 100
@@ -38,7 +38,7 @@ _MARKS = (
     "DELETE FROM mail_marks WHERE name = 'unindexed'",
     "INSERT INTO mail_marks (name, value) SELECT 'unindexed', id FROM mail_messages ORDER BY id DESC LIMIT 1",
 )
-"""What the mail store does when it is opened next: reports what is missing, and fills the index of the search."""
+"""Make the mail store report lost messages and fill the search index when it is next opened."""
 
 _REBUILD = "INSERT INTO history_search (history_search) VALUES ('rebuild')"
 
@@ -46,7 +46,7 @@ _Row = tuple[Any, ...]
 
 
 class Salvage(msgspec.Struct, frozen=True):
-    """What was copied."""
+    """The result of a salvage."""
 
     rows: int
     holes: int
@@ -54,7 +54,7 @@ class Salvage(msgspec.Struct, frozen=True):
 
 
 def salvage(damaged: Path, new: Path) -> Salvage:
-    """Copy the rows of a damaged database into a new one, which has all tables. The damaged file is not changed."""
+    """Copy the rows of a damaged database to a new one, which has empty tables. The damaged file is not changed."""
     rows = holes = 0
     with closing(sqlite3.connect(new, isolation_level=None)) as target:
         target.execute("PRAGMA trusted_schema = OFF")
@@ -76,7 +76,7 @@ def salvage(damaged: Path, new: Path) -> Salvage:
 
 
 class _Source:
-    """A read-only connection to a damaged database; to a copy with another header, if its own cannot be read."""
+    """A read-only connection to a damaged database, or to a copy with a new header if its own cannot be read."""
 
     def __init__(self, damaged: Path, new: Path) -> None:
         self._copy = Path(f"{new}.source")
@@ -105,12 +105,12 @@ def _connect(file: Path) -> sqlite3.Connection:
     with suppress(sqlite3.DatabaseError):
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute("PRAGMA writable_schema = ON")  # reads on if one entry of the schema is broken
+        connection.execute("PRAGMA writable_schema = ON")  # tolerates broken entries of the schema
     return connection
 
 
 def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
-    """Copy a damaged database with the header of a new one: both have the same settings."""
+    """Copy a damaged database, with the header of the new one. Both have the same settings."""
     shutil.copyfile(damaged, copy)
     with suppress(FileNotFoundError):
         shutil.copyfile(f"{damaged}-wal", f"{copy}-wal")
@@ -125,7 +125,7 @@ def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
 
 
 def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Drop the triggers, and return the statements that create them: a copied delivery must not be sent again."""
+    """Drop the triggers, so that no copied delivery is sent again. Return the statements that create them."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _ in rows:
         connection.execute(f'DROP TRIGGER "{name}"')
@@ -133,13 +133,13 @@ def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    """Return the tables to copy: not those of the indexes of the searches, which are filled from the texts."""
+    """Return the tables to copy, without those of the search indexes, which are rebuilt from the texts."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return [name for name in names if name not in SKIPPED and not name.startswith(_NOT_COPIED)]
 
 
 class _TableReader:
-    """Reads one table of a damaged database around what is broken."""
+    """Reads one table of a damaged database, and skips the unreadable parts."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
         self._source = source
@@ -171,7 +171,7 @@ class _TableReader:
                 return
 
     def copy(self, row: _Row) -> int:
-        """Insert a row into the new database, and return how many that were: 0 for one that is not valid."""
+        """Insert a row into the new database. Return the number of inserted rows: 0 if the row is invalid."""
         if not all(map(self._is_valid, row, self._types, self._may_be_null)):
             return 0
         try:
@@ -196,7 +196,7 @@ class _TableReader:
         return True
 
     def _rows_after(self, after: tuple[Any, ...] | None) -> Iterator[_Row]:
-        """Yield the rows after a key, each behind its key."""
+        """Yield the rows after a key, each preceded by its key."""
         key, second = self._key, self._second
         keys = f"{key}, {second}" if second else key
         where = ""
@@ -206,21 +206,21 @@ class _TableReader:
         yield from self._source.execute(statement, after or ())
 
     def _next_readable(self, after: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-        """Return the first key after a damaged place from which reading works; None if there is none."""
+        """Return the first key after a damaged place from which rows can be read; None if there is none."""
         last = int(after[0]) if after is not None else -1
         step = 1
         while not self._is_readable(last + step):
             step *= 2
             if last + step > _MAX_KEY:
                 return None
-        low, high = step // 2, step  # the first does not work, the second does
+        low, high = step // 2, step  # `low` is not readable, `high` is
         while low + 1 < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self._is_readable(last + middle) else (middle, high)
         return (last + high, -1) if self._second else (last + high,)
 
     def _is_readable(self, key: int) -> bool:
-        """Return whether a row after that key can be read."""
+        """Return whether the first row after a key can be read."""
         try:
             row = next(self._rows_after((key, -1) if self._second else (key,)), None)
         except sqlite3.DatabaseError:

@@ -17,7 +17,8 @@ from sqlalchemy.exc import DBAPIError
 from fairlead.store import _files
 from fairlead.store._backend import WRITES, translate_errors, write_transaction
 from fairlead.store._errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnwritable, StoreURLError
-from fairlead.store._revisions import HEAD_REVISION, known_revisions, revision_of, upgrade
+from fairlead.store._head import HEAD_REVISION
+from fairlead.store._revisions import known_revisions, revision_of, upgrade
 from fairlead.store._salvage import salvage
 from fairlead.store.history._search import rebuild_index
 from fairlead.store.mail._search import reset_index
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from fairlead.store._salvage import Salvage
 
 MAX_FULLY_CHECKED_BYTES = 16 * 1024 * 1024
-"""Up to this size the indexes are compared with their tables on opening: a row that an index lacks is not found."""
+"""Up to this size the indexes are compared with their tables on opening: queries miss a row that an index lacks."""
 MAX_CHECKED_BYTES = 256 * 1024 * 1024
-"""Up to this size every page is checked on opening (about 0.1 s per 100 MB). A larger database is checked if it broke
-while it was open, and by the doctor."""
+"""Up to this size every page is checked on opening (about 0.1 s per 100 MB). A larger database is checked only by the
+doctor, and if damage was found while it was open."""
 
 _LOCK_TIMEOUT = 10.0
 """Seconds to wait for another writer."""
@@ -60,7 +61,7 @@ class SQLite:
     """A database in a file."""
 
     def __init__(self, url: URL) -> None:
-        """Use the file of a URL; opens nothing yet."""
+        """Use the file that a URL names. Nothing is opened yet."""
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
             raise StoreURLError(f"{url}: the store needs a file; use sqlite:///PATH")
         self._url = url
@@ -70,7 +71,7 @@ class SQLite:
         self.engine = _create_engine(url.set(database=self.location))
 
     def prepare(self) -> tuple[str, ...]:
-        """Create or upgrade the file, one process at a time. A damaged one is salvaged and set aside, once."""
+        """Create or upgrade the file, one process at a time. A damaged file is salvaged and set aside, once."""
         with _files.prepare_lock(self.file):
             try:
                 self._prepare()
@@ -86,7 +87,7 @@ class SQLite:
         return ()
 
     def _salvage(self) -> Salvage:
-        """Copy what can be read of a damaged database to a new one, which takes its place once it is set aside."""
+        """Copy the readable rows of the damaged database to a new one, which replaces it once it is set aside."""
         new = _files.unfinished_file(self.file)
         with translate_errors(self), _files.translate_os_errors(self.file):
             _files.create(new)
@@ -118,7 +119,7 @@ class SQLite:
             driver.execute("PRAGMA synchronous = NORMAL")
 
     def sync(self) -> None:
-        """Sync the log. What is not in it any more was synced before it left it."""
+        """Sync the log. Commits that a checkpoint has moved out of the log were synced by the checkpoint."""
         log_file = Path(f"{self.file}-wal")
         with _files.translate_os_errors(self.file), suppress(FileNotFoundError), log_file.open("rb") as log:
             os.fsync(log.fileno())
@@ -152,7 +153,7 @@ class SQLite:
         return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
 
     def release_space(self) -> int:
-        """Truncate some free pages from the end."""
+        """Truncate some free pages at the end of the file."""
         with self.engine.connect() as connection:
             before = self.free_bytes(connection)
             connection.rollback()
@@ -170,7 +171,7 @@ class SQLite:
         with translate_errors(self), _files.translate_os_errors(self.file):
             is_new = _files.create_if_missing(self.file)
             is_empty = self.file.stat().st_size == 0
-        if is_empty and not is_new:  # SQLite would treat it as new, and drop its log
+        if is_empty and not is_new:  # SQLite would treat it as a new file, and delete its log
             raise StoreDamaged(f"{self.location} is damaged (it is empty)")
         with translate_errors(self):
             if not is_new:
@@ -184,9 +185,9 @@ class SQLite:
             _files.suspect_marker(self.file).unlink(missing_ok=True)
 
     def _check(self) -> None:
-        """Check an existing file without changing it: the last one to close a damaged database would delete its log.
+        """Check an existing file without changing it: closing the last writable connection would delete its log.
 
-        The revision is read first: a file that a newer version has written cannot be judged by this one.
+        The revision is read first: this version cannot check a file that a newer version has written.
         """
         engine = create_engine("sqlite://", creator=self._connect_read_only, poolclass=NullPool)
         with engine.connect() as connection:
@@ -204,7 +205,7 @@ class SQLite:
             raise StoreDamaged(f"{self.location} is damaged ({problems[0]})")
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Connect read-only, unless a first write was interrupted: it has to be rolled back before reading."""
+        """Connect read-only, unless the first write was interrupted: it has to be rolled back before reading."""
         mode = "rw" if Path(f"{self.file}-journal").exists() else "ro"
         return sqlite3.connect(f"file:{quote(self.location)}?mode={mode}", uri=True, timeout=_LOCK_TIMEOUT)
 
@@ -228,7 +229,7 @@ def _configure(connection: sqlite3.Connection, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Lock at the start of a transaction that writes: upgrading a read lock later fails at once instead of waiting."""
+    """Take the write lock at the start of a writing transaction: SQLite does not wait when it upgrades a read lock."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -239,7 +240,7 @@ def _pragma(connection: Connection, name: str) -> int:
 
 
 def _run_check(connection: Connection, check: str) -> tuple[str, ...]:
-    """Return the problems that a check finds; the check itself may fail at the damage."""
+    """Return the problems that a check finds. If the damage makes the check fail, its error is one of them."""
     problems: list[str] = []
     try:
         lines = connection.exec_driver_sql(check).scalars()

@@ -1,6 +1,6 @@
-"""The index of the three-letter parts of texts (SQLite's FTS5), which the searches in mail and history share.
+"""The trigram index (SQLite's FTS5) of the searches in mail and history.
 
-It finds the texts that have all parts of what is searched; they are then compared with the text itself.
+The index finds the texts that contain all trigrams of the searched text. These texts are then compared with it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from sqlalchemy.exc import OperationalError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_PART_LENGTH = 3
-_MAX_PARTS = 24
+_LENGTH = 3
+_MAX_TRIGRAMS = 24
 
 
 def create_index(connection: Connection, statement: str) -> None:
-    """Create an index, if this database can have one."""
+    """Create an index, if the database supports it."""
     if connection.dialect.name != "sqlite":
         return
     try:
@@ -27,7 +27,7 @@ def create_index(connection: Connection, statement: str) -> None:
 
 
 def has_index(connection: Connection, table: str) -> bool:
-    """Return whether the database has an index, and this process can use it."""
+    """Return whether the database has an index, and this process's SQLite can use it."""
     if connection.dialect.name != "sqlite":
         return False
     try:
@@ -37,7 +37,7 @@ def has_index(connection: Connection, table: str) -> bool:
     return True
 
 
-def parts_of(text: str) -> str:
-    """Return a query for all texts that have the parts of a text; "" if it has none."""
-    parts = dict.fromkeys(text[at : at + _PART_LENGTH] for at in range(len(text) - _PART_LENGTH + 1))
-    return " AND ".join('"' + part.replace('"', '""') + '"' for part in list(parts)[:_MAX_PARTS])
+def trigram_query(text: str) -> str:
+    """Return an FTS5 query for all texts that contain the trigrams of a text; "" if the text is too short."""
+    trigrams = dict.fromkeys(text[at : at + _LENGTH] for at in range(len(text) - _LENGTH + 1))
+    return " AND ".join('"' + trigram.replace('"', '""') + '"' for trigram in list(trigrams)[:_MAX_TRIGRAMS])

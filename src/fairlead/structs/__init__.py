@@ -12,7 +12,7 @@ from fairlead.structs._errors import NeedsMsgspec
 
 TYPE_CHECKING = False
 LIGHT = has_light_structs()
-"""Whether this process has the light equivalent."""
+"""Whether this process uses the equivalent without msgspec."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING or not LIGHT:
     decode_json = Decoder().decode
 
     def json_decoder(kind: type[T]) -> Callable[[bytes], T]:
-        """Return what decodes JSON to a type."""
+        """Return a function that decodes JSON to a type."""
         return Decoder(kind).decode
 else:
     from fairlead.structs._light import (

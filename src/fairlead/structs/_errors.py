@@ -6,5 +6,5 @@ from __future__ import annotations
 class NeedsMsgspec(BaseException):
     """The light structs cannot do this.
 
-    Not an `Exception`: whoever handles the failure of a guard must not take it for one.
+    Not an `Exception`, because code that handles the failure of a guard must not catch it.
     """

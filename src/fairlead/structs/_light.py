@@ -82,7 +82,7 @@ class StructMeta(type):
         return super().__new__(mcs, name, bases, namespace)
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> None:
-        """Take the options, which `type` does not know."""
+        """Accept the options, which `type` does not know."""
 
 
 class Struct(metaclass=StructMeta):
@@ -93,7 +93,7 @@ class Struct(metaclass=StructMeta):
         __struct_types__: dict[str, str]
 
     def __init__(self, *args: Any, **values: Any) -> None:
-        """Set the fields, and those that are not given to their defaults."""
+        """Set the fields to the given values or their defaults."""
         kind = type(self)
         if args:
             if kind.__struct_options__.get("kw_only") or len(args) > len(kind.__struct_defaults__):
@@ -139,17 +139,17 @@ force_setattr = _set
 
 
 def replace(value: Any, /, **changes: Any) -> Any:
-    """Return a copy with other values of some fields."""
+    """Return a copy in which some fields have other values."""
     return type(value)(**{**asdict(value), **changes})
 
 
 def asdict(value: Any) -> dict[str, Any]:
-    """Return the fields of a value, not those of the values in it."""
+    """Return the fields of a value. Values in them are not converted."""
     return {name: getattr(value, name) for name in value.__struct_fields__}
 
 
 def to_builtins(value: Any) -> Any:
-    """Return a value as it is encoded."""
+    """Return a value as plain data, as it is encoded."""
     if isinstance(value, Struct):
         kind: Any = type(value)
         omits = kind.__struct_options__.get("omit_defaults")
@@ -175,7 +175,7 @@ def encoded_names(kind: Any) -> dict[str, str]:
 
 
 def is_default(value: Any, name: str) -> bool:
-    """Return whether a field has its default, by which `omit_defaults` leaves it out."""
+    """Return whether a field has its default value, so that `omit_defaults` leaves it out."""
     known, item = type(value).__struct_defaults__[name], getattr(value, name)
     if type(known) is not _Field:
         return item is known or item == known

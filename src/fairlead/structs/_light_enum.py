@@ -53,5 +53,5 @@ class Enum(metaclass=EnumMeta):
         value: str
 
     def __repr__(self) -> str:
-        """Return it as `enum` does."""
+        """Return the same text as `enum`."""
         return f"<{type(self).__name__}.{self.name}: {self.value!r}>"

@@ -1,4 +1,4 @@
-"""JSON as msgspec reads and writes it, by the C functions behind the module `json`.
+"""JSON as msgspec reads and writes it, with the C functions of the module `json`.
 
 `json` itself takes 2 ms to import. What msgspec would read differently raises `NeedsMsgspec`: text that is no JSON,
 numbers beyond a float, surrogates. Only CPython has these functions, and only there light structs are used.
@@ -91,7 +91,7 @@ def _encode_struct(value: Any) -> str:
 
 
 def json_decoder(kind: Any) -> Callable[[bytes], Any]:
-    """Return what decodes JSON to a type: nothing can be, but to `Raw`, which is not checked."""
+    """Return a function that decodes JSON to `Raw`, which is not checked. Other types are not supported."""
     return Raw if kind is Raw else _refuse_type
 
 

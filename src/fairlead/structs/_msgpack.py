@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FIXED = ((0x80, "number"), (0x90, "dict"), (0xA0, "list"), (0xC0, "text"))
-"""Below which first byte it holds the kind, and the number or size itself."""
+"""The kinds of values whose first byte contains the number or size, each with the limit of that byte."""
 _FIXED_SIZE = {"dict": 0x0F, "list": 0x0F, "text": 0x1F}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 _FLOAT = 0xCB
 _NUMBERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
-"""The bytes of an integer."""
+"""First byte → the size of the integer in bytes."""
 _FIRST_SIGNED = 0xD0
 _SIZED = {
     0xD9: ("text", 1),
@@ -67,7 +67,7 @@ def _integer(data: bytes, at: int, end: int, *, signed: bool = False) -> int:
 
 
 def _float(bits: int) -> float:
-    """Return the number of these bits, by a view of memory: `struct` is a library of its own."""
+    """Return the number with these bits. Uses a view of memory, because `struct` is a library to load."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 

@@ -3,8 +3,8 @@
 TeamError
 ├── NotInTeam            this host is in no team
 ├── BadTeamSettings      the membership file, the URL or a name is invalid
-├── RelayUnreachable     the relay cannot be reached now; what is to be sent waits
-├── RelayRefused         the relay does not let this host do that: rights, TLS, a name that is taken
+├── RelayUnreachable     the relay cannot be reached now; unsent packets are kept
+├── RelayRefused         the relay refused a request: missing rights, TLS, a name that is taken
 ├── RelayTooNew          the relay was upgraded by a newer version of Fairlead
 └── HostCloned           another machine has used this host's identity
 """
@@ -29,11 +29,11 @@ class BadTeamSettings(TeamError):
 
 
 class RelayUnreachable(TeamError):
-    """The relay cannot be reached now. Nothing is lost: what is to be sent waits."""
+    """The relay cannot be reached now. Unsent packets are kept and sent later."""
 
 
 class RelayRefused(TeamError):
-    """The relay does not let this host do that."""
+    """The relay refused a request of this host."""
 
 
 class RelayTooNew(TeamError):
@@ -45,6 +45,9 @@ class HostCloned(TeamError):
 
 
 def missing_package(name: str) -> BadTeamSettings:
-    """Return the error for a package of the extra `team` that is not installed. Fairlead itself is in no registry."""
+    """Return the error for a missing package of the extra `team`.
+
+    It names the packages instead of `fairlead[team]`, because Fairlead is in no package registry.
+    """
     install = f"{sys.executable} -m pip install 'psycopg[binary]' cryptography"
     return BadTeamSettings(f"a team needs the package {name}, which is not installed; run: {install}")

@@ -1,4 +1,4 @@
-"""The values of a team's history: events and sessions as hosts copy them, and what readers ask for."""
+"""The values of a team's history: copied events and sessions, and the filter for reading them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class TeamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A recorded event of a host, without secrets. Identified by the host and its id there."""
+    """A recorded event of a host, without secrets. `host` and `id` together identify it."""
 
     host: str
     id: str
@@ -15,17 +15,17 @@ class TeamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     event: str
     verdict: str = ""
     stage: int = 0
-    """1 once the event's commands have ended: it then replaces the one of stage 0."""
+    """0 when the event is recorded, 1 once its commands have ended. Stage 1 replaces stage 0."""
     text: str = ""
-    """What a search finds."""
+    """The text that searches look through."""
     body: bytes = b""
-    """The rest, as JSON."""
+    """All other data of the event, as JSON."""
     signature: bytes = b""
-    """Of the host, over all other fields. Empty until it is signed."""
+    """The host's signature over all other fields. Empty until the event is signed."""
 
 
 class TeamSession(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A session of a host with its figures. The newest version replaces all earlier ones."""
+    """A session of a host with its statistics. The newest version replaces all earlier ones."""
 
     host: str
     session: str
@@ -34,32 +34,32 @@ class TeamSession(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The time of its last event."""
     folder: str
     version: int
-    """Ascending for each host and session, across restarts."""
+    """Increases with every change of the session, also across restarts."""
     body: bytes = b""
-    """The figures, as JSON."""
+    """The statistics, as JSON."""
     signature: bytes = b""
 
 
 class JournalMark(msgspec.Struct, frozen=True, order=True):
-    """Up to where a host has copied its journal: a segment, and an offset in it."""
+    """The position up to which a host has copied its journal: a segment and an offset in it."""
 
     segment: int
     offset: int
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events or sessions of other hosts are wanted."""
+    """Selects events or sessions of other hosts."""
 
     hosts: tuple[str, ...]
-    """Of these hosts alone."""
+    """Only these hosts."""
     since: float = 0.0
     until: float = 0.0
-    """Before that time; 0 for no limit."""
+    """Only before this time; 0 for no limit."""
     folder: str = ""
-    """Of sessions in this folder or below it."""
+    """Only sessions in this folder or below it."""
     text: str = ""
-    """Events whose text contains this, in upper or lower case."""
+    """Only events whose text contains this, ignoring case."""
     before: tuple[float, str, str] | None = None
-    """The key of the last row before this page: of a session its last time, id and host; of an event its time, id
-    and host."""
+    """The key of the last row of the previous page: time, id and host. The time of a session is that of its last
+    event."""
     limit: int = 50

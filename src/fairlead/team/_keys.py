@@ -1,4 +1,4 @@
-"""The key of a host: Ed25519, by the package `cryptography`. Knows nothing of what is signed."""
+"""The Ed25519 key of a host, implemented with the package `cryptography`. Knows no kind of signed value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PrivateKey:
     """The key with which a host signs. It never appears in a `repr`."""
 
     def __init__(self, secret: bytes) -> None:
-        """Take the 32 bytes of a key. Raises `BadTeamSettings` for anything else."""
+        """Create a key from its 32 bytes. Raises `BadTeamSettings` if there are more or fewer."""
         if len(secret) != KEY_BYTES:
             raise BadTeamSettings(f"the key of this host has {len(secret)} bytes instead of {KEY_BYTES}")
         self.secret: Final = secret
@@ -41,7 +41,7 @@ def generate_key() -> PrivateKey:
 
 
 def verify(public: bytes, signature: bytes, data: bytes) -> bool:
-    """Return whether `signature` is that of the key `public` over `data`. An invalid key has no signatures."""
+    """Return whether the key `public` made `signature` over `data`. Returns False for an invalid key."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     from cryptography.exceptions import InvalidSignature
@@ -54,7 +54,7 @@ def verify(public: bytes, signature: bytes, data: bytes) -> bool:
 
 
 def fingerprint(public: bytes) -> str:
-    """Return what people compare to recognize a public key, in the form of OpenSSH: `SHA256:` and 43 characters."""
+    """Return the fingerprint of a public key, for people to compare. As in OpenSSH: `SHA256:` and 43 characters."""
     digest = base64.b64encode(hashlib.sha256(public).digest()).decode().rstrip("=")
     return f"SHA256:{digest}"
 

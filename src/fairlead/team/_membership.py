@@ -1,7 +1,7 @@
 """The membership of this host: one file that only its user can read, replaced as a whole. Knows no relay.
 
-It holds the private key and perhaps a password, so it is refused if other users can read it. Whoever changes it holds
-a lock, because a command and the daemon may do so at the same time.
+The file holds the private key and perhaps a password, so it is refused if other users can read it. Every change is
+made under a lock, because a command and the daemon may change it at the same time.
 """
 
 from __future__ import annotations
@@ -27,23 +27,27 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 MAX_BOOTS: Final = 4000
-"""How many nonces are kept: a relay restored from a backup that is older than so many connections is not recognized."""
+"""How many nonces are kept.
+
+A relay restored from a backup may hold an old nonce of this host. If more connections than this were made since the
+backup, the nonce is no longer known, and the host is taken for a clone.
+"""
 _NONCE_BYTES: Final = 8
 _OTHERS: Final = 0o077
 
 
 class RelaySource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the URL of the relay comes from: exactly one of these is set."""
+    """Where the URL of the relay comes from. Exactly one field is set."""
 
     url: str = ""
     """The URL itself."""
     file: str = ""
-    """The absolute path of a file that holds it, read at each connection."""
+    """The absolute path of a file that holds the URL. It is read at each connection."""
     service: str = ""
     """A service of PostgreSQL's `pg_service.conf`."""
 
     def read_url(self) -> str:
-        """Return the URL. Raises `BadTeamSettings` if it cannot be read or is none."""
+        """Return the URL. Raises `BadTeamSettings` if the file cannot be read or the URL is invalid."""
         if self.service:
             from urllib.parse import quote
 
@@ -58,19 +62,22 @@ class RelaySource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """What this host has to know to be in a team."""
+    """The membership file: the team, the identity and key of this host, and the hosts that it trusts."""
 
     format: int = FORMAT
     team: str
-    """Empty while this host joins: its identity is on the disk before the relay knows it."""
+    """Empty while this host joins: its identity is stored here before it is sent to the relay."""
     host: str
     name: str
     relay: RelaySource
     private_key: bytes
     anchors: tuple[Anchor, ...] = ()
-    """Hosts that are trusted without a certificate: the first host of a team itself, else those shown when joining."""
+    """Hosts that are trusted without a certificate.
+
+    The first host of a team trusts itself. Any other host trusts those that were shown to a person when it joined.
+    """
     certificates: tuple[Certificate, ...] = ()
-    """Those that counted, in the order in which this host learned them (`Trust.effective`)."""
+    """The accepted certificates, in the order in which this host learned them (`Trust.effective`)."""
     boots: tuple[str, ...] = ()
     """Every nonce that this host has used, the newest last."""
     joined: float = 0.0
@@ -90,19 +97,19 @@ def membership_folder() -> str:
 
 
 def membership_file() -> str:
-    """Return the path of the membership file, whether it exists or not."""
+    """Return the path of the membership file. The file may not exist."""
     return f"{membership_folder()}/membership.json"
 
 
 def new_host_id() -> str:
-    """Return the id of a host, or of a team, that did not exist before."""
+    """Return a new random id for a host or a team."""
     return uuid.uuid4().hex
 
 
 def load_membership(*, unfinished: bool = False) -> Membership | None:
     """Return the membership of this host, None if it is in no team. Raises `BadTeamSettings` if the file is invalid.
 
-    With `unfinished` also the one of a host that began to join: who joins again goes on with that identity.
+    With `unfinished`, a membership whose join was interrupted is returned too: the next attempt uses its identity.
     """
     path = membership_file()
     try:
@@ -120,13 +127,13 @@ def load_membership(*, unfinished: bool = False) -> Membership | None:
 
 
 def save_membership(membership: Membership) -> None:
-    """Write the membership file: after a crash it has either the old content or the new one."""
+    """Write the membership file. After a crash it has either the old or the new content."""
     with _locked():
         _write(membership)
 
 
 def update_membership(change: Callable[[Membership], Membership]) -> Membership:
-    """Change the membership file, and return the result. Raises `NotInTeam` if there is none."""
+    """Change the membership file, and return the new membership. Raises `NotInTeam` if there is no file."""
     with _locked():
         membership = load_membership(unfinished=True)
         if membership is None:
@@ -138,7 +145,7 @@ def update_membership(change: Callable[[Membership], Membership]) -> Membership:
 
 
 def remove_membership() -> bool:
-    """Delete the membership file with the key in it. Return whether there was one."""
+    """Delete the membership file and the key in it. Return whether the file existed."""
     with _locked():
         _remove_unfinished()
         try:
@@ -150,10 +157,10 @@ def remove_membership() -> bool:
 
 
 def prepare_hello(version: str) -> tuple[Membership, Hello]:
-    """Return how this host introduces itself, with a new nonce that is on the disk already.
+    """Return the membership and the `Hello` of a new connection. Its new nonce is already stored on disk.
 
-    To be called once the relay is reached and for each connection: a nonce that two machines could use, because one
-    was copied with it on the disk, would not tell them apart.
+    Call it for each connection, and only once the relay is reached. A nonce that is stored but not yet sent could be
+    copied with the machine, and then both machines could use it.
     """
     boot = secrets.token_hex(_NONCE_BYTES)
     membership = update_membership(lambda old: msgspec.structs.replace(old, boots=(*old.boots, boot)[-MAX_BOOTS:]))
@@ -172,12 +179,12 @@ def prepare_hello(version: str) -> tuple[Membership, Hello]:
 def _decode(path: str, content: bytes) -> Membership:
     advice = "restore it from a backup, or delete it and join the team again"
     try:
-        found = msgspec.json.decode(content, type=_Format).format
-        if found > FORMAT:
+        version = msgspec.json.decode(content, type=_Format).format
+        if version > FORMAT:
             raise BadTeamSettings(f"{path} was written by a newer Fairlead; upgrade Fairlead")
         membership = msgspec.json.decode(content, type=Membership)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # The error names the place, never a value.
+        # msgspec's error names the position, never a value.
         raise BadTeamSettings(f"{path} is damaged: {error}; {advice}") from None
     check_host_name(membership.name)
     relay = membership.relay
@@ -212,7 +219,7 @@ def _write(membership: Membership) -> None:
 
 
 def _remove_unfinished() -> None:
-    """Delete what a process left that was killed while it wrote: it has the key in it."""
+    """Delete temporary files of processes that were killed while writing: they contain the key."""
     folder = membership_folder()
     for name in os.listdir(folder):
         if name.startswith("membership.json.") and name.endswith(".tmp"):
@@ -220,7 +227,7 @@ def _remove_unfinished() -> None:
 
 
 def _sync_folder() -> None:
-    """Have the renaming or deletion itself survive a power failure."""
+    """Flush the folder to disk, so that a rename or deletion survives a power failure."""
     descriptor = os.open(membership_folder(), os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -18,7 +18,7 @@ _SECRET_PARAMETER: Final = re.compile(
 
 
 def check_host_name(name: str) -> str:
-    """Return a name that a host can have. Raises `BadTeamSettings` that says what is wrong with it."""
+    """Return the name if it is a valid host name. Raises `BadTeamSettings` otherwise."""
     if not name:
         raise BadTeamSettings("a host needs a name; give one with --name")
     if len(name) > MAX_HOST_NAME:
@@ -31,7 +31,7 @@ def check_host_name(name: str) -> str:
 
 
 def default_host_name(machine: str = "") -> str:
-    """Return a valid name from that of the machine: its first part, in lower case."""
+    """Return a valid host name made from the first part of the machine's name, in lower case."""
     first = (machine or socket.gethostname()).partition(".")[0].lower()
     name = re.sub(r"[^a-z0-9]+", "-", first).strip("-")[:MAX_HOST_NAME].rstrip("-")
     if not name:
@@ -40,11 +40,11 @@ def default_host_name(machine: str = "") -> str:
 
 
 def redact_url(url: str) -> str:
-    """Return a URL, or a list of `key=value`, for messages: without passwords, in whatever part of it they are."""
+    """Return a URL, or a list of `key=value`, with all passwords replaced by `***`."""
     match = _USER_INFO.match(url)
     if match:
         scheme, rest = match.groups()
-        # A password may contain `/`, `?` or `#` that its author forgot to quote: up to the last `@` all is hidden.
+        # A password may contain an unquoted `/`, `?` or `#`, so everything up to the last `@` is hidden.
         before, has_user, after = rest.rpartition("@")
         if has_user:
             user, has_password, _ = before.partition(":")
@@ -53,18 +53,18 @@ def redact_url(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """Return the passwords in a URL, as they are written and as they are meant, to hide them in texts of others."""
+    """Return the passwords in a URL, quoted and unquoted, so that they can be removed from error texts."""
     from urllib.parse import unquote
 
-    found = [match[2].strip("'") for match in _SECRET_PARAMETER.finditer(url)]
+    secrets = [match[2].strip("'") for match in _SECRET_PARAMETER.finditer(url)]
     match = _USER_INFO.match(url)
     if match and "@" in match[2]:
-        found.append(match[2].rpartition("@")[0].partition(":")[2])
-    return tuple(text for one in found for text in dict.fromkeys((one, unquote(one))) if text)
+        secrets.append(match[2].rpartition("@")[0].partition(":")[2])
+    return tuple(text for one in secrets for text in dict.fromkeys((one, unquote(one))) if text)
 
 
 def check_relay_url(url: str) -> str:
-    """Return a URL that names a relay. Raises `BadTeamSettings` without a scheme, or with one that is not supported."""
+    """Return the URL if it names a relay. Raises `BadTeamSettings` if its scheme is missing or not supported."""
     from fairlead.team.relay import relay_schemes
 
     scheme, has_scheme, _ = url.strip().partition("://")

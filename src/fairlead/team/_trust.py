@@ -1,15 +1,16 @@
-"""Who is a member: a pure function over anchors and signed statements. Knows neither the relay nor a file.
+"""Computes who is a member, from anchors and certificates. Knows neither the relay nor a file.
 
-A host trusts its anchors, which a person has seen when it joined. A statement counts if the host that signed it is a
-member when the statement is learned:
+A host trusts its anchors, whose fingerprints a person has compared when it joined. A certificate is accepted if the
+host that signed it is a member when the certificate is learned. Its verdict is one of:
 
-- `member` binds a name and a key to a host id. A second name or key for that id does not count, nor does a name
-  that another member has.
-- `removed` ends it for good. What the removed host signed before it was removed stays; what is learned of it
-  afterwards does not count, whatever time it bears.
+- `member`: binds a name and a key to a host id. A second name or key for that id is ignored, and so is a name that
+  another member has.
+- `removed`: ends the membership permanently. Certificates that the removed host signed before stay valid. Those that
+  are learned afterwards are ignored, whatever time is written in them.
 
-"Before" is the order in which this host learned the statements. It keeps those that counted, in that order, and reads
-those of the relay after them: so a relay that was restored from an old backup brings no removed host back.
+"Before" refers to the order in which this host learned the certificates, not to their times. A host keeps the accepted
+ones in that order, and reads those of the relay after them. So a relay that was restored from an old backup does not
+bring a removed host back.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.team._sealing import verify_certificate
+from fairlead.team._signatures import verify_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,20 +39,20 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     """Who is a member, and who was removed."""
 
     members: Mapping[str, Anchor]
-    """By host id, with the name and the key that are bound to it."""
+    """By host id: the name and the key that are bound to it."""
     removed: Mapping[str, Anchor]
-    """Likewise those that were members, or were removed before."""
+    """By host id: former members, and hosts that were removed before they became members."""
     effective: tuple[Certificate, ...]
-    """The certificates that counted, in the order in which they did: what a host has to keep."""
+    """The accepted certificates, in the order of acceptance. A host has to keep them."""
 
     def state(self, host: str) -> HostState:
-        """Return the state of a host id. One of which nothing is known is pending."""
+        """Return the state of a host id. An unknown host is pending."""
         if host in self.removed:
             return "removed"
         return "member" if host in self.members else "pending"
 
     def state_of(self, host: Host) -> HostState:
-        """Return the state of a host as the relay lists it: a member only with the name and key bound to it."""
+        """Return the state of a host on the relay. A member must have the name and key that are bound to its id."""
         state = self.state(host.id)
         if state != "member":
             return state
@@ -59,26 +60,26 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
         return "member" if (bound.name, bound.key) == (host.name, host.key) else "pending"
 
     def key(self, host: str) -> bytes | None:
-        """Return the public key of a member; None for all others: nothing of theirs is to be applied."""
+        """Return the public key of a member; None for any other host, whose data must not be applied."""
         member = self.members.get(host)
         return member.key if member else None
 
 
-def judge(team: str, anchors: Iterable[Anchor], certificates: Iterable[Certificate]) -> Trust:
-    """Return who is a member by statements in the order in which this host learned them."""
-    ledger = _Ledger(team, anchors)
+def evaluate_trust(team: str, anchors: Iterable[Anchor], certificates: Iterable[Certificate]) -> Trust:
+    """Return who is a member by certificates in the order in which this host learned them."""
+    evaluation = _Evaluation(team, anchors)
     for certificate in certificates:
-        ledger.learn(certificate)
-    return Trust(members=ledger.members, removed=ledger.removed, effective=tuple(ledger.effective))
+        evaluation.add(certificate)
+    return Trust(members=evaluation.members, removed=evaluation.removed, effective=tuple(evaluation.effective))
 
 
 def merge_certificates(kept: Iterable[Certificate], received: Iterable[Certificate]) -> tuple[Certificate, ...]:
-    """Return the certificates that this host keeps, then those of the relay that are new, each once."""
+    """Return the certificates that this host keeps, followed by the new ones of the relay, without duplicates."""
     return tuple(dict.fromkeys((*kept, *received)))
 
 
-class _Ledger:
-    """The statements so far. One whose author is not a member yet waits until it is."""
+class _Evaluation:
+    """The result of the certificates so far. A certificate waits until its author is a member."""
 
     def __init__(self, team: str, anchors: Iterable[Anchor]) -> None:
         self._team = team
@@ -87,7 +88,7 @@ class _Ledger:
         self.removed: dict[str, Anchor] = {}
         self.effective: list[Certificate] = []
 
-    def learn(self, certificate: Certificate) -> None:
+    def add(self, certificate: Certificate) -> None:
         todo = [certificate]
         while todo:
             one = todo.pop(0)

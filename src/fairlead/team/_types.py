@@ -1,4 +1,4 @@
-"""The values of a team: hosts, parcels, snapshots. Knows neither how they are carried nor how they are stored."""
+"""The values of a team: hosts, packets, snapshots. Knows neither how they are sent nor how they are stored."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from typing import Final, Literal
 
 import msgspec
 
-ParcelKind = str
-"""`message`, `receipt`, `answer`; a kind that this version does not know is kept aside."""
+PacketKind = str
+"""`message`, `receipt` or `answer`. Packets of a kind that this version does not know are kept but not applied."""
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
 Verdict = Literal["member", "removed"]
 
-MAX_PARCEL_BYTES: Final = 8 * 1024 * 1024
+MAX_PACKET_BYTES: Final = 8 * 1024 * 1024
 
 
-class Ring(Flag):
-    """What another host has rung for. Without any, nothing is to be read."""
+class Changes(Flag):
+    """What other hosts have changed on the relay. If it is empty, there is nothing new to read."""
 
-    PARCELS = auto()
-    """There are parcels to this host."""
+    PACKETS = auto()
+    """There are packets for this host."""
     PROGRESS = auto()
-    """A host has applied parcels of this one."""
+    """Another host has applied packets of this host."""
     REGISTRY = auto()
     """Hosts, certificates or snapshots have changed."""
     LEASES = auto()
     """Leases have changed."""
 
 
-class Parcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one host sends to another. `seq` counts from 1 without gaps for each pair of origin and target."""
+class Packet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A signed unit of data from one host to another. `seq` counts from 1 without gaps for each origin and target."""
 
     origin: str
     target: str
     seq: int
-    kind: ParcelKind
+    kind: PacketKind
     body: bytes
     signature: bytes = b""
-    """Of the origin, over all other fields. Empty until it is signed."""
+    """The origin's signature over all other fields. Empty until the packet is signed."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
-    """A host as the relay lists it. Only certificates say whether it is a member."""
+    """A host in the relay's list. Only certificates tell whether it is a member."""
 
     id: str
     name: str
     key: bytes
     """Its public key."""
     seen: float = 0.0
-    """When it was last connected, by the relay's clock."""
+    """The time of its last connection, by the relay's clock."""
     version: str = ""
-    """Of Fairlead."""
+    """Its version of Fairlead."""
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed statement of a member about a host: that it is one, or no longer."""
+    """A member's signed statement that a host is a member, or was removed."""
 
     host: str
     name: str
@@ -68,91 +68,91 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host tells the others about itself. The newest replaces all earlier ones."""
+    """Data that a host publishes about itself. The newest snapshot replaces all earlier ones."""
 
     host: str
     kind: SnapshotKind
     version: int
-    """Ascending for each host and kind, across restarts."""
+    """Increases with every snapshot of a host and kind, also across restarts."""
     body: bytes
     signature: bytes = b""
     at: float = 0.0
-    """When the relay received it, by its own clock."""
+    """The time at which the relay received it, by the relay's clock."""
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """How a host introduces itself to the relay."""
+    """The first message of a host to the relay."""
 
     team: str
-    """Empty for the first host: the relay then founds a team, if it has none."""
+    """Empty for a host without a team: if the relay has no team yet, it creates one."""
     host: str
     name: str
     key: bytes
     version: str
     known_boots: tuple[str, ...] = ()
-    """Every boot nonce that this host has used before. Another one on the relay is that of a clone."""
+    """All nonces that this host has used before. If the relay has any other nonce, a clone has connected."""
     boot: str = ""
     """The nonce of this connection. It is stored on disk before it is sent."""
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the relay answers."""
+    """The relay's reply to a `Hello`."""
 
     team: str
     now: float
-    """The relay's clock, read between `asked` and `answered` of this host's."""
+    """The time by the relay's clock, read between `asked` and `answered`, which are by the clock of this host."""
     asked: float
     answered: float
     revision: str
-    """Of its schema."""
+    """The revision of the relay's schema."""
     is_new: bool = False
-    """Whether this host was not known to it, or is the first of the team."""
+    """Whether the relay did not know this host before."""
     is_founder: bool = False
-    """Whether the relay had no team: this host is the first, or all data of the relay were lost."""
+    """Whether the relay had no team: this host is the first one, or the relay has lost all its data."""
 
     @property
     def offset(self) -> float:
-        """Seconds that the relay's clock is ahead of this host's."""
+        """How many seconds the relay's clock is ahead of the clock of this host."""
         return self.now - (self.asked + self.answered) / 2
 
     @property
     def round_trip(self) -> float:
-        """Seconds until the relay had answered."""
+        """The seconds between request and reply."""
         return self.answered - self.asked
 
 
 class TeamLease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease of a host on files of a project, as the relay keeps it. What it is on is for the hosts to read."""
+    """A lease of a host on files of a project, as the relay stores it. Only hosts can interpret its body."""
 
     id: str
-    """Random, chosen by the host."""
+    """A random id, chosen by the host."""
     host: str
     project: str
     """The identity of the repository, which is the same on all hosts."""
     until: float
-    """By the relay's clock."""
+    """The end of the lease, by the relay's clock."""
     body: bytes
     signature: bytes = b""
-    """Of the host, over all other fields."""
+    """The host's signature over all other fields."""
 
 
-class LeaseBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """The leases of some projects, at one moment."""
+class RelayLeases(msgspec.Struct, frozen=True, kw_only=True):
+    """The leases of some projects on the relay at one moment, with the version of each project."""
 
     now: float
-    """The relay's clock."""
+    """The time by the relay's clock."""
     versions: dict[str, int]
-    """By project: another number after each change. A project that never had a lease has none."""
+    """By project: a number that changes with every change of its leases. A project that never had a lease has none."""
     leases: tuple[TeamLease, ...]
-    """Those whose time is not up, of all hosts. Nothing of them was verified."""
+    """The leases of all hosts that have not expired. Their signatures are not verified yet."""
 
 
 class RelayLoad(msgspec.Struct, frozen=True, kw_only=True):
     """How much the relay holds."""
 
-    parcels: int = 0
-    """On their way, of all hosts."""
+    packets: int = 0
+    """Packets of all hosts that are not acknowledged yet."""
     oldest: float = 0.0
-    """Seconds that the oldest of them has waited."""
+    """The age of the oldest of these packets, in seconds."""
     events: int = 0
     bytes: int = 0

@@ -1,8 +1,8 @@
-"""What a relay keeps for one history of the team: events and sessions that hosts have copied to it.
+"""The history of a team on the relay: events and sessions that hosts have copied to it.
 
-It is apart from the rest of the relay, over a connection of its own, so that neither copying nor a search delays mail.
-Like all that a relay holds it is trusted with nothing: each row is signed by its host, and whoever reads it verifies
-that. A kind of relay has a class that fulfils `TeamHistory` and passes `tests/team/history_contract.py`.
+It has a separate connection, so that neither copying nor a search delays mail. Like everything on a relay, it is not
+trusted: each row is signed by its host, and every reader verifies the signature. Each kind of relay has a class that
+implements `TeamHistory` and passes `tests/team/history_contract.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class TeamHistory(Protocol):
     """A connection to the history of a team. Belongs to one thread. After `RelayUnreachable` it is closed."""
 
     location: str
-    """How messages name it: without a password."""
+    """The name of the relay in messages: its URL without a password."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -27,22 +27,24 @@ class TeamHistory(Protocol):
     # -- copying ---------------------------------------------------------------------------------------
 
     def mark(self, host: str) -> JournalMark | None:
-        """Return up to where a host has copied its journal; None before the first time, or if all was lost."""
+        """Return up to where a host has copied its journal.
+
+        Returns None if it has copied nothing yet, or if the relay has lost its data.
+        """
 
     def append(
         self, host: str, events: Sequence[TeamEvent], sessions: Sequence[TeamSession], mark: JournalMark
     ) -> None:
-        """Store events and sessions of a host, and how far it is, in one step: after a crash all of it or nothing.
+        """Store events and sessions of a host and its new mark, in one transaction.
 
-        An event that is there already is left as it is, unless this one is of a later stage; likewise a session with
-        a version that is not newer.
+        A stored event is replaced only by one of a later stage, a stored session only by one with a newer version.
         """
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete what is too much, and return how many rows.
+        """Delete old rows, and return how many.
 
-        That is: of this host what is before a time, and the oldest beyond so many events; of hosts that were not heard
-        of since that time likewise; of hosts that the relay does not list any more all.
+        Deletes the rows of `host` from before a time, and its oldest events beyond `max_events`. Also deletes the rows
+        from before that time of hosts that have not connected since, and all rows of hosts that are not on the relay.
         """
 
     # -- reading ---------------------------------------------------------------------------------------
@@ -51,12 +53,15 @@ class TeamHistory(Protocol):
         """Return a page of sessions, the last active one first."""
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
-        """Return the sessions whose id begins like this, the last active one first."""
+        """Return the sessions whose id starts with `begins`, the last active one first."""
 
     def events(
         self, host: str, session: str, *, before: tuple[float, str] | None = None, limit: int = 200
     ) -> list[TeamEvent]:
-        """Return events of a session, the newest first; for the next page, pass time and id of the last one."""
+        """Return a page of events of a session, the newest first.
+
+        For the next page, pass the time and the id of the last event as `before`.
+        """
 
     def search(self, wanted: HistoryFilter) -> tuple[list[TeamEvent], list[TeamSession]]:
-        """Return a page of events with a text, the newest first, and the sessions that they are of."""
+        """Return a page of events that contain a text, the newest first, and the sessions of these events."""

@@ -1,12 +1,12 @@
-"""What a relay is: the one thing that the hosts of a team share.
+"""The interface of a relay, the one service that the hosts of a team share.
 
-A relay carries parcels between hosts and keeps a registry of them. It decides nothing and is trusted with nothing:
-parcels, snapshots and certificates are signed by the host that made them, and whoever reads them verifies that.
-PostgreSQL is the first kind (`fairlead.team.postgres`). Another kind is a class that fulfils `Relay` and passes
-`tests/team/relay_contract.py`, and one line in `_KINDS`.
+A relay passes packets between hosts and keeps a registry of the hosts. It decides nothing and is not trusted:
+packets, snapshots and certificates are signed by the host that made them, and every reader verifies the signature.
+PostgreSQL is the first kind of relay (`fairlead.team.postgres`). Another kind needs a class that implements `Relay`
+and passes `tests/team/relay_contract.py`, and one line in `_KINDS`.
 
-A relay belongs to one thread, but for `wake`, which any thread may call. After `RelayUnreachable` it is closed: the
-caller opens another one, and reads everything again, because what rang meanwhile was lost.
+A relay belongs to one thread; only `wake` may be called from any thread. After `RelayUnreachable` the relay is closed.
+The caller opens a new one and reads everything again, because notifications in between were lost.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from fairlead.team._types import (
         Certificate,
+        Changes,
         Hello,
         Host,
-        LeaseBoard,
-        Parcel,
+        Packet,
+        RelayLeases,
         RelayLoad,
-        Ring,
         Snapshot,
         SnapshotKind,
         TeamLease,
@@ -38,41 +38,48 @@ class Relay(Protocol):
     """A connection of this host to the relay of its team."""
 
     location: str
-    """How messages name it: without a password."""
+    """The name of the relay in messages: its URL without a password."""
 
     def connect(self, hello: Hello) -> Welcome:
-        """Register this host, or take its place again; all else comes after this.
+        """Register this host, or renew its registration. Must be called before all other methods.
 
-        Raises `HostCloned` if another process has this identity, `RelayRefused` if the name is taken or the team is
-        another one, `RelayTooNew` if the schema is newer than the next revision. The relay is closed then.
+        Raises `HostCloned` if another process uses this identity, `RelayRefused` if the name is taken or the relay
+        belongs to another team, `RelayTooNew` if the schema is more than one revision ahead. After an error the relay
+        is closed.
         """
 
     def close(self) -> None:
-        """Close the connection. What was pushed stays."""
+        """Close the connection. Pushed packets stay on the relay."""
 
-    # -- parcels ---------------------------------------------------------------------------------------
+    # -- packets ---------------------------------------------------------------------------------------
 
-    def push(self, parcels: Sequence[Parcel]) -> None:
-        """Store parcels and ring their targets, in one step. A parcel that is there already is left as it is.
+    def push(self, packets: Sequence[Packet]) -> None:
+        """Store packets and notify their targets, in one transaction. A packet that is already stored is not changed.
 
-        A relay that crashes may lose the newest ones. The caller keeps a parcel until `progress` shows that it was
-        applied, and after each `connect` pushes those again that are `missing`.
+        A relay that crashes may lose the newest packets. So the caller keeps each packet until `progress` shows that
+        it was applied, and after each `connect` pushes the `missing` ones again.
         """
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
-        """Return which numbers of ours to a target, of `first` to `last`, are neither there nor acknowledged."""
+        """Return the numbers from `first` to `last` of this host's packets to a target that the relay lost.
 
-    def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Parcel]:
-        """Return parcels to this host, ordered by origin and number, without those of some origins."""
+        A lost packet is neither stored nor acknowledged.
+        """
+
+    def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
+        """Return packets for this host, ordered by origin and number, without those of the origins in `skip`."""
 
     def acknowledge(self, applied: Mapping[str, int]) -> None:
-        """Record up to which number this host has applied the parcels of each origin; remove them, ring the origins."""
+        """Record up to which number this host has applied the packets of each origin.
+
+        Removes these packets and notifies their origins.
+        """
 
     def refuse(self, origin: str, last: int) -> None:
-        """Remove the parcels of an origin up to a number without applying them."""
+        """Remove the packets of an origin up to a number without applying them."""
 
     def progress(self) -> dict[str, int]:
-        """Return up to which number each host has applied the parcels of this one."""
+        """Return up to which number each other host has applied the packets of this host."""
 
     # -- the registry ----------------------------------------------------------------------------------
 
@@ -83,63 +90,64 @@ class Relay(Protocol):
         """Return all certificates, in the order in which they were added."""
 
     def add_certificate(self, certificate: Certificate) -> None:
-        """Add a certificate, and ring all hosts."""
+        """Add a certificate, and notify all hosts."""
 
     def publish(self, snapshot: Snapshot) -> None:
-        """Replace a snapshot of this host if this one is newer, and ring all hosts."""
+        """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
 
     def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[Snapshot]:
         """Return the snapshots of the other hosts that are newer than the known versions."""
 
-    def forget(self, host: str) -> None:
-        """Delete a host, its snapshots, its leases and what is on its way to it, so that its name is free.
+    def delete_host(self, host: str) -> None:
+        """Delete a host, its snapshots, its leases and the packets to it, so that its name is free again.
 
         Certificates stay.
         """
 
     def ages(self) -> dict[str, float]:
-        """Return for how many seconds nothing was heard of each host, by the relay's clock."""
+        """Return for each host the seconds since the relay last saw it."""
 
     # -- leases ----------------------------------------------------------------------------------------
 
     @property
     def has_leases(self) -> bool:
-        """Whether the relay keeps leases; one whose schema is older does not."""
+        """Whether the relay stores leases. A relay with an older schema does not."""
 
     @property
-    def has_lease_news(self) -> bool:
-        """Whether another host rang because of a lease since `leases` was last called for all projects."""
+    def has_lease_changes(self) -> bool:
+        """Whether another host has changed a lease since the last call of `leases` for all projects."""
 
-    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> LeaseBoard:
-        """Return the leases of the projects whose version is not the known one; of all, or of some projects."""
+    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> RelayLeases:
+        """Return the leases of the projects whose version differs from `known`; of all projects, or of `projects`."""
 
     def take_leases(
         self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
     ) -> bool:
-        """Store leases of this host, in place of others of its own, and ring all hosts; all of it or nothing.
+        """Store leases of this host, delete the `replaced` ones, and notify all hosts, in one transaction.
 
-        `versions` are those of the board by which the caller has decided. Returns False, and stores nothing, if a
-        project of the leases has another one now: so of two hosts that decide at once, one has to decide again.
+        `versions` are those that `leases` returned to the caller before it decided. If a project of the leases has
+        another version now, nothing is stored and False is returned. So of two hosts that decide at the same time, one
+        has to decide again.
         """
 
     def release_leases(self, ids: Sequence[str]) -> None:
-        """Delete leases of this host, and ring all hosts."""
+        """Delete leases of this host, and notify all hosts."""
 
     def drop_leases(self, host: str) -> None:
-        """Delete all leases of a host that was removed or leaves, and ring all hosts."""
+        """Delete all leases of a host that was removed or leaves the team, and notify all hosts."""
 
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete what is on its way to hosts that were not heard of since; return how many rows."""
+        """Delete the packets to hosts that have not connected since a time; return how many."""
 
     def load(self) -> RelayLoad:
         """Return how much the relay holds."""
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    def wait(self, seconds: float) -> Ring:
-        """Wait until another host rang, `wake` was called, or the time is up. Return for what another host rang."""
+    def wait(self, seconds: float) -> Changes:
+        """Wait for a change by another host, a call of `wake`, or the end of the time. Return what has changed."""
 
     def wake(self) -> None:
         """End `wait`. May be called from any thread, at any time."""
@@ -149,7 +157,7 @@ _KINDS = {
     "postgresql": "fairlead.team.postgres",
     "postgres": "fairlead.team.postgres",
 }
-"""URL schemes, and the package whose `open_relay` opens them."""
+"""By URL scheme: the package that opens the relay and its history."""
 
 
 def relay_schemes() -> frozenset[str]:
@@ -158,13 +166,13 @@ def relay_schemes() -> frozenset[str]:
 
 
 def open_relay(url: str, *, timeout: float = 10.0) -> Relay:
-    """Return a relay for a URL. Raises `BadTeamSettings` for a kind that does not exist, `RelayUnreachable`."""
+    """Return the relay of a URL. Raises `RelayUnreachable`, or `BadTeamSettings` for an unknown URL scheme."""
     relay: Relay = _package(url).open_relay(url, timeout=timeout)
     return relay
 
 
 def open_history(url: str, *, timeout: float = 10.0) -> TeamHistory:
-    """Return the history on the relay of a URL, over a connection of its own. Raises as `open_relay` does."""
+    """Return the history on the relay of a URL, over a new connection. Raises the same errors as `open_relay`."""
     history: TeamHistory = _package(url).open_history(url, timeout=timeout)
     return history
 

@@ -1,4 +1,4 @@
-"""Assertions about whether hooks block an event; their messages list what each hook did."""
+"""Assertions about whether hooks block an event. Their messages list the outcome of each hook."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Pattern[str] | None = None) -> HookResult:
-    """Assert that the hooks block the event without a failure; a string must be the whole reason."""
-    result = _fired(hooks, event)
-    _no_failures(result)
+    """Assert that the hooks block the event, and that none of them failed. A string must equal the reason."""
+    result = _fire(hooks, event)
+    _raise_on_failure(result)
     if not result.blocked:
         raise AssertionError(f"expected a block, but {event.event_name} was allowed{_rows(result)}")
     actual = result.reason or ""
@@ -27,14 +27,14 @@ def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Patt
 
 def assert_allows(hooks: HookManager | Hook, event: Event) -> HookResult:
     """Assert that the hooks allow the event, and that none of them failed."""
-    result = _fired(hooks, event)
-    _no_failures(result)
+    result = _fire(hooks, event)
+    _raise_on_failure(result)
     if result.blocked:
         raise AssertionError(f"expected {event.event_name} to be allowed, but: {result.reason}{_rows(result)}")
     return result
 
 
-def _fired(hooks: HookManager | Hook, event: Event) -> HookResult:
+def _fire(hooks: HookManager | Hook, event: Event) -> HookResult:
     if isinstance(hooks, Hook):
         manager = HookManager()
         manager.register(hooks)
@@ -42,7 +42,7 @@ def _fired(hooks: HookManager | Hook, event: Event) -> HookResult:
     return hooks.fire_sync(event)
 
 
-def _no_failures(result: HookResult) -> None:
+def _raise_on_failure(result: HookResult) -> None:
     for run in result.failures:
         raise AssertionError(f"hook {run.name!r} {run.outcome}{_rows(result)}") from run.error
 

@@ -7,7 +7,7 @@ from fairlead.hooks import Hook, HookContext
 
 
 class Recorder(Hook):
-    """Records events, all or the given types, in `recorded`, as rewritten by the hooks before it."""
+    """Records all events, or those of the given types, in `recorded`. Earlier hooks may have rewritten them."""
 
     phase = "observe"
     inline = True

@@ -1,8 +1,8 @@
 """Text from outside, made safe to show in a terminal or to an agent.
 
 Prompts, paths, messages and the output of programs are written by models and by strangers. A control character, a mark
-that changes the direction of text or a character without width could move the cursor, hide a part of the text, or let
-it pass for ours: each is replaced by a visible sign.
+that changes the direction of text or a character without width could move the cursor, hide a part of the text, or make
+it look like our own text. Each is replaced by a visible sign.
 """
 
 from __future__ import annotations
@@ -10,42 +10,43 @@ from __future__ import annotations
 from functools import lru_cache
 
 MAX_LINE = 400
-"""Characters of a line, where nothing else is asked for."""
+"""The default limit of a line, in characters."""
 
 _REPLACEMENT = "\ufffd"
 _BREAKS = frozenset("\x85\u2028\u2029")
-"""Spaces for Python, line breaks for some terminals."""
+"""Characters that are spaces for Python, and line breaks for some terminals."""
 
 _SELECTORS = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 _JOINER = "\u200d"
 _KEPT_IN_BLOCK = frozenset(("\n", "\t", _JOINER))
 _LEFT_OUT_OF_LINE = _SELECTORS | {_JOINER}
-"""They compose emoji, and terminals do not agree on the width of the result."""
+"""Characters that compose emoji. Terminals do not agree on the width of the result."""
 
 _EMOJI = range(0x1F000, 0x1FB00)
-"""Pictures, also those that this Python's Unicode tables do not know yet."""
+"""Emoji, including those that this Python's Unicode tables do not have yet."""
 
 _MAX_MARKS = 2
-"""Combining marks on one letter: some scripts need two, more would climb into the rows above."""
+"""Combining marks on one letter: some scripts need two, and more would cover the rows above."""
 
 
 def printable(text: str) -> str:
-    """Return a text as one line that a terminal shows in the cells that we count.
+    """Return a text as one line that a terminal shows in as many cells as `cell_width` counts.
 
-    A control character becomes its picture (␛ for an escape, ␊ for a line break), any other that is not text a �.
+    A control character becomes its picture (␛ for an escape, ␊ for a line break). Any other character that is not
+    printable becomes �.
     """
     return text if text.isascii() and text.isprintable() else _visible(text)
 
 
 def printable_block(text: str) -> str:
-    """Return a text that keeps its line breaks, tabs and composed emoji, with a sign for what is not text."""
+    """Return a text with its line breaks, tabs and composed emoji. Other unprintable characters become signs."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_block_sign, text.replace("\r\n", "\n")))
 
 
 def printable_lines(text: str) -> list[str]:
-    """Return the lines of a text, without the empty ones around it; each is safe to show."""
+    """Return the lines of a text, safe to show, without empty lines at its start and end."""
     return printable_block(text).strip("\n").split("\n")
 
 
@@ -60,7 +61,7 @@ def first_line(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """Return a text in quotes, with escapes as in Python, for an error message that names what was given."""
+    """Return a text in quotes, with escapes as in Python, for an error message about a given value."""
     return repr(truncate(text, limit))
 
 

@@ -1,4 +1,4 @@
-"""Text that no file or database accepts, made valid Unicode. Standard library only: it is used on every event."""
+"""Makes text valid Unicode, so that files and databases accept it. Standard library only: used on every event."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from time import localtime, mktime, strftime
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _WITHOUT_PART = 10
-"""From this many of a unit on, the smaller unit is left out: the seconds of a long time would only flicker."""
+"""From this count of a unit on, the smaller unit is left out: seconds that change would only distract."""
 
 
 def duration(seconds: float) -> str:
@@ -30,7 +30,7 @@ def clock(at: float, now: float) -> str:
 
 
 def start_of_day(at: float, days_ago: int = 0) -> float:
-    """Return when the local day of a time began, or one some days before it."""
+    """Return the start of the local day of a time, or of the day `days_ago` days earlier."""
     day = localtime(at)
     return mktime((day.tm_year, day.tm_mon, day.tm_mday - days_ago, 0, 0, 0, 0, 0, -1))
 

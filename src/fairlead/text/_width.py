@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _MIN_LAST_COLUMN = 20
-"""Cells that the last column of a table gets, however narrow the terminal."""
+"""The minimum width of the last column of a table, in cells."""
 
 
 def cell_width(text: str) -> int:
-    """Return the cells that a printable text takes."""
+    """Return how many cells a printable text takes."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -65,8 +65,8 @@ def table(
 ) -> Iterator[str]:
     """Yield rows in columns, two spaces apart. A column that is empty in every row is left out, except the last.
 
-    `width` is that of the terminal: the last column is cut to what is left of it. `style` may add escape sequences to a
-    padded cell.
+    `width` is that of the terminal: the last column is cut to the remaining cells. `style` may add escape sequences to
+    a padded cell.
     """
     columns = list(zip(*rows, strict=True))
     *shown, last = [column for column in columns if any(column) or column is columns[-1]] or [()]

@@ -1,6 +1,6 @@
-"""The live view of every session and subagent, `fairlead watch`. `model` computes it without a screen.
+"""The live view of all sessions and subagents, `fairlead watch`. `model` computes its content without a screen.
 
-Modules are loaded on first use: a plain list of sessions needs no screen.
+Modules are imported on first use: a plain list of sessions needs no screen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each key does, by the name of its action in the table of keys."""
+"""The actions of the keys, by their names in the table of keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairlead.tui import _tmux
 from fairlead.tui._answers import Answers
 from fairlead.tui._session_actions import SessionActions
 from fairlead.tui._session_control import require_here
+from fairlead.tui.model._history import timeline_lines
 from fairlead.tui.model._rows import display_name
-from fairlead.tui.model._timeline import timeline_lines
-from fairlead.tui.model._view import SORTS, Folds
+from fairlead.tui.model._view import SORTS, FoldState
 from fairlead.tui.widgets._help import HelpScreen
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Actions:
         self._app = app
         self._panel: PanelContent = ""
         self._shown: Session | None = None
-        """The session that the panel shows, as it was then."""
+        """The session that the panel shows, as it was when the panel was filled."""
         self._answers = Answers(app, self._go)
         sessions = app.list
         self.handlers: dict[str, Callable[[], object]] = {
@@ -53,8 +53,8 @@ class Actions:
             "fold": self._fold,
             "unfold": self._unfold,
             "toggle": self._toggle,
-            "fold_all": lambda: app.set_view(replace(app.view, folds=Folds(all_open=False))),
-            "unfold_all": lambda: app.set_view(replace(app.view, folds=Folds())),
+            "fold_all": lambda: app.set_view(replace(app.view, folds=FoldState(all_open=False))),
+            "unfold_all": lambda: app.set_view(replace(app.view, folds=FoldState())),
             "go": self._go,
             "answer": lambda: self._answers.open(self._session()),
             "copy": self._copy,
@@ -75,7 +75,7 @@ class Actions:
             "quit": app.exit,
             **SessionActions(app, self._session).handlers,
         }
-        """Action → what performs it, for every action in the table of keys."""
+        """Action → handler, for all actions in the table of keys."""
 
     def perform(self, action: str) -> None:
         """Perform an action."""
@@ -131,7 +131,7 @@ class Actions:
     # -- the selected session --------------------------------------------------------------------------
 
     def _go(self) -> None:
-        """Go to the session's pane; a group is opened or closed."""
+        """Go to the pane of the selected session, or open or close the selected group."""
         if self._session() is None:
             self._toggle()
         else:
@@ -159,7 +159,7 @@ class Actions:
         return self._app.sessions.sessions.get(line.id) if line and line.kind in ("session", "attention") else None
 
     def _pane_of(self, session: Session) -> tuple[str, str]:
-        """Return the tmux server and pane of a session; a subagent has those of its main session."""
+        """Return the tmux server and pane of a session; for a subagent, those of its main session."""
         if not session.pane:
             tree = self._app.sessions
             session = tree.sessions.get(tree.root(session.id), session)
@@ -169,16 +169,16 @@ class Actions:
 
     @property
     def _scrolled(self) -> TextLines:
-        """What the keys scroll: the panel if it is open, or else the question."""
+        """The widget that the keys scroll: the panel if it is open, else the question."""
         return self._app.panel.lines if self._panel else self._app.question
 
     def selection_changed(self) -> None:
-        """Show the session in the panel that is selected now."""
+        """Show the newly selected session in the panel."""
         if self._panel:
             self._fill_panel()
 
     def tick(self) -> None:
-        """Update the panel: a pane changes silently, new events come with a change of the session."""
+        """Update the panel. A pane is always read again, events only if the session has changed."""
         if self._panel == "peek" or (self._panel and self._session() is not self._shown):
             self._fill_panel()
 

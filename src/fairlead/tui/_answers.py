@@ -1,4 +1,4 @@
-"""Answers questions for the view: asks the daemon which there are, shows one, and gives the answer."""
+"""Answers questions in the view: fetches the open questions from the daemon, shows one, and sends the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.errors import FairleadError
 from fairlead.ipc import RequestRefused, request
-from fairlead.tui.model._answering import AnswerForm, OpenQuestions, Send
+from fairlead.tui.model._answering import AnswerForm, OpenQuestions, SendAnswer
 from fairlead.tui.model._rows import display_name
 from fairlead.tui.widgets._answer import AnswerScreen
 
@@ -31,10 +31,10 @@ class Answers:
     def __init__(self, app: WatchApp, go: Callable[[], None]) -> None:
         self._app = app
         self._go = go
-        """Goes to the pane of the selected session."""
+        """The function that goes to the pane of the selected session."""
 
     def open(self, session: Session | None) -> None:
-        """Show the question of a session, if it can be answered here."""
+        """Show the question of a session if it can be answered here, else a message."""
         if session is not None:
             self._app.run_worker(self._open(session), group="answer", exclusive=True)
 
@@ -51,18 +51,18 @@ class Answers:
             self.show(question, display_name(session))
 
     def show(self, question: OpenQuestion, name: str) -> None:
-        """Show a question; give the answer when there is one."""
+        """Show a question, and send the answer that the user gives."""
         form, title = AnswerForm(question), f"{question.tool} · {name}"
 
         def on_result(effect: Effect | None) -> None:
             if effect == "go":
                 self._go()
-            elif isinstance(effect, Send):
+            elif isinstance(effect, SendAnswer):
                 self._app.run_worker(self._send(question, effect), group="answer", exclusive=True)
 
         self._app.push_screen(AnswerScreen(self._app.palette, form, title), on_result)
 
-    async def _send(self, question: OpenQuestion, answer: Send) -> None:
+    async def _send(self, question: OpenQuestion, answer: SendAnswer) -> None:
         try:
             await self._ask("POST", f"{_PATH}/{question.name}", {**answer.body, "by": "watch"})
         except RequestRefused as error:
@@ -86,7 +86,7 @@ class Answers:
 
 
 def _why_not(session: Session, listed: OpenQuestions) -> str:
-    """Return why the question of a session cannot be answered here."""
+    """Return the message about a session that has no question to be answered here."""
     if not session.host:
         return _NOT_HERE if listed.enabled else _OFF
     if listed.hosts.get(session.host):

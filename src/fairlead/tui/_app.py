@@ -1,4 +1,4 @@
-"""The application of `fairlead watch`: takes updates, draws them at a limited rate, and performs what keys ask for."""
+"""The application of `fairlead watch`: receives updates, draws them at a limited rate, and performs actions of keys."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fairlead.text import cell_width, fit, wrap_line
 from fairlead.tui._actions import Actions
 from fairlead.tui._history import History
 from fairlead.tui._mail import MailCounted, UserMail
-from fairlead.tui._questions import WholeQuestions
+from fairlead.tui._questions import FullQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
-from fairlead.tui._team_source import HostChanged, HostsHeard, TeamSource
+from fairlead.tui._team_source import HostChanged, LastContacts, TeamSource
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._hosts import HostStatus, TeamSessions
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from fairlead.tui.model._layout import StyledText, StyleName
 
 DRAW_INTERVAL = 0.08
-"""Seconds between two drawings, at least, so that a change is visible within a tenth of a second. The first change
-after a pause is drawn at once."""
+"""The minimum number of seconds between two drawings, so that a change is visible within a tenth of a second. The first
+change after a pause is drawn at once."""
 
 BLINK_INTERVAL = 0.5
 _TICKS_PER_REFRESH = 20
-"""Ticks between two looks at what only time changes: the day, stale sessions, branches."""
+"""Ticks between two updates of the data that changes with time alone: the day, stale sessions, branches."""
 
 _TEXT_LINES = ("summary", "connection", "headings", "name", "state", "place", "hints")
 _MIN_LIST_HEIGHT = 3
@@ -60,10 +60,10 @@ _MIN_HEIGHT_FOR_HINTS = 7
 _MIN_HEIGHT_FOR_SECTIONS = 8
 _MIN_HEIGHT_FOR_COLUMN_HEADINGS, _MIN_WIDTH_FOR_COLUMN_HEADINGS = 10, 44
 _MIN_HEIGHT_FOR_LIST_AND_PANEL = 12
-"""Below this height, a panel leaves the list one line."""
+"""Below this height, an open panel leaves only one line for the list."""
 _MIN_HEIGHT_FOR_DETAIL = 15
 _MIN_WIDTH_FOR_PANEL_BESIDE = 110
-"""From this width on, the panel stands beside the list."""
+"""From this width on, the panel is beside the list, else below it."""
 
 
 class WatchApp(App[None]):
@@ -111,7 +111,7 @@ class WatchApp(App[None]):
         self._message = ""
         self._height = 0
         self._drawn_question: tuple[Sequence[str], int, int] = ((), 0, 0)
-        """The lines of the question that was drawn last, and the room for it."""
+        """The lines of the question that was drawn last, with the width and height that it could use."""
         self._locator = ProjectLocator(self._report_location, locate)
         self.text_lines = {name: TextLine(self.palette, id=name) for name in _TEXT_LINES}
         self.list = SessionList(self.palette)
@@ -121,12 +121,12 @@ class WatchApp(App[None]):
         self.body = Container(id="body")
         self.filter_input = FilterInput(self.palette, id="filter")
         self.prompt = PromptLine(self.palette, id="prompt")
-        self._questions = WholeQuestions(self)
+        self._questions = FullQuestions(self)
         self.history = History(self, source.socket_path if source else "", lambda folder: locate(folder).project)
         self.actions = Actions(self)
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from top to bottom."""
+        """Yield the widgets from top to bottom."""
         yield from (self.text_lines[name] for name in ("summary", "connection", "headings"))
         with self.body:
             yield self.list
@@ -153,13 +153,13 @@ class WatchApp(App[None]):
         self.draw()
 
     async def on_unmount(self) -> None:
-        """Note until when the user was there."""
+        """Report that the user leaves the view now."""
         await self.history.leave()
 
     # -- updates ---------------------------------------------------------------------------------------
 
     def deliver(self, update: Update | MailCounted | TeamUpdate) -> None:
-        """Take an update: at once into the tree, and onto the screen when the next drawing is due."""
+        """Apply an update to the tree at once. It is drawn with the next drawing."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
             self._locator.request(folder_of(update.session), self.clock())
@@ -176,14 +176,14 @@ class WatchApp(App[None]):
         elif isinstance(update, HostChanged):
             status = HostStatus(update.heard, update.left_out)
             self._team.put(update.host, update.sessions, status, self.clock())
-        elif isinstance(update, HostsHeard):
-            self._team.set_heard(update.heard, self.clock())
+        elif isinstance(update, LastContacts):
+            self._team.set_last_contacts(update.heard, self.clock())
         else:
             self.connection = update
         self.draw_soon()
 
     def draw_soon(self) -> None:
-        """Draw now, or when the interval since the last drawing has passed."""
+        """Draw now, or once `DRAW_INTERVAL` has passed since the last drawing."""
         if self._is_draw_pending or not self.is_running:
             return
         self._is_draw_pending = True
@@ -199,7 +199,7 @@ class WatchApp(App[None]):
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:
-        """Pass a location on from the thread of the locator."""
+        """Pass a location from the locator's thread to the event loop."""
         if self.is_running:
             self.call_later(self._set_location, folder, location)
 
@@ -222,7 +222,7 @@ class WatchApp(App[None]):
     # -- drawing ---------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """Draw what has changed since the last time."""
+        """Draw the changes since the last drawing."""
         self._is_draw_pending, self._drawn_at = False, monotonic()
         self.draws += 1
         now = self.clock()
@@ -270,7 +270,7 @@ class WatchApp(App[None]):
         self.text_lines["place"].show([(fit(f" {detail.place}", cells), "dim")])
 
     def _draw_question(self, lines: Sequence[str], cells: int) -> None:
-        """Show what the user is asked below the details, in at most a third of the screen."""
+        """Show the question to the user below the details, in at most a third of the screen."""
         room = self._height // 3 if self._height >= _MIN_HEIGHT_FOR_DETAIL else 0
         if (lines, cells, room) == self._drawn_question:
             return
@@ -291,13 +291,13 @@ class WatchApp(App[None]):
         self.text_lines["hints"].show([(fit(piece[0], cells), piece[1])])
 
     def show_message(self, message: str) -> None:
-        """Show a message in the last line, until the next key."""
+        """Show a message in the last line until the next key is pressed."""
         self._message = message
         self._show_or_hide_hints()
         self._draw_hints()
 
     def on_resize(self, event: Resize) -> None:
-        """Hide what there is no room for."""
+        """Hide the widgets that do not fit."""
         width, height = event.size
         has_headings = height >= _MIN_HEIGHT_FOR_COLUMN_HEADINGS and width >= _MIN_WIDTH_FOR_COLUMN_HEADINGS
         self.text_lines["headings"].display = has_headings
@@ -333,17 +333,17 @@ class WatchApp(App[None]):
         self.actions.selection_changed()
 
     def open_inbox(self) -> None:
-        """Show the mail of the person."""
+        """Show the user's mail."""
         path = self.source.socket_path if self.source is not None else socket_file()
         self.push_screen(InboxScreen(UserMail(path), self.palette, self.clock))
 
     def set_view(self, view: View) -> None:
-        """Change how the sessions are shown."""
+        """Set the filter, order and folds, and draw."""
         self.view = view
         self.draw()
 
     def edit_filter(self) -> None:
-        """Show the input of the filter in place of the hints."""
+        """Show the filter input instead of the hints."""
         self.filter_input.edit(self.view.filter)
         self._show_or_hide_hints()
 
@@ -358,11 +358,11 @@ class WatchApp(App[None]):
         self._draw_hints()
 
     def on_prompt_line_opened(self) -> None:
-        """Hide the hints, in whose place the question stands."""
+        """Hide the hints, which the prompt replaces."""
         self._show_or_hide_hints()
 
     def on_prompt_line_closed(self) -> None:
-        """Return to the list, unless the answer led to another question."""
+        """Return to the list, unless the prompt has asked another question."""
         if not self.prompt.display:
             self.on_filter_input_closed()
 
@@ -372,6 +372,6 @@ def _diff_style(line: str) -> StyleName:
 
 
 def _midnight_before(now: float) -> float:
-    """Return when the local day began."""
+    """Return the time at which the local day began."""
     day = localtime(now)
     return mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))

@@ -1,4 +1,4 @@
-"""The history in the view: opens it, notes when the user was last there, and sums up what they have missed."""
+"""The history in the view: opens it, reports the user's presence, and shows a summary of the user's absence."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from fairlead.tui.model._history import Since
 
 _NOTE_INTERVAL = 30.0
-"""Seconds between two notes that the user is there."""
+"""Seconds between two reports of the user's presence."""
 
 
 class History:
-    """What the view knows of the past."""
+    """Opens the history, and reports the user's presence to the daemon."""
 
     def __init__(self, app: WatchApp, socket_path: str, project_of: Callable[[str], str]) -> None:
         self._app = app
@@ -39,18 +39,18 @@ class History:
         self._app.push_screen(HistoryScreen(self._app.palette, self._source, view, self._project_of))
 
     def key_pressed(self) -> None:
-        """Note that the user is there, now and then. If they come back, say what they have missed."""
+        """Report the user's presence every `_NOTE_INTERVAL`. If they were away, show the summary of their absence."""
         if self._source is not None and monotonic() - self._noted_at > _NOTE_INTERVAL:
             self._noted_at = monotonic()
-            self._app.run_worker(self._welcome(), group="presence")
+            self._app.run_worker(self._show_absence(), group="presence")
 
     async def leave(self) -> None:
-        """Note that the user was there until now."""
+        """Report that the user was present until now."""
         if self._source is not None:
             with suppress(FairleadError, ValueError):
                 await self._source.note_presence()
 
-    async def _welcome(self) -> None:
+    async def _show_absence(self) -> None:
         if self._source is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""The history of the daemon at a socket, for the view."""
+"""Fetches the history from the daemon for the view."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class _Presence(msgspec.Struct, frozen=True):
 
 
 class HistorySource:
-    """Asks the daemon. Methods raise `DaemonUnavailable` if there is none, and `ValueError` for a strange answer."""
+    """Fetches the history. Raises `DaemonUnavailable` without a daemon, and `ValueError` for an invalid response."""
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
 
     async def find(self, view: HistoryView) -> HistoryPage:
-        """Return the first page of what the view shows."""
+        """Return the first page of the sessions or texts for a history view."""
         fields = {"since": view.since, "limit": str(_LIMIT)}
         if view.search:
             fields["search"] = view.search
@@ -43,11 +43,11 @@ class HistorySource:
         return msgspec.json.decode(await self._get(path), type=SessionHistory)
 
     async def absence(self, since: float) -> Absence:
-        """Return what happened since a time."""
+        """Return the summary of the events since a time."""
         return msgspec.json.decode(await self._get(f"/v1/absence?since={since!r}"), type=Absence)
 
     async def note_presence(self) -> float:
-        """Report that the user is there. If they were away, return when they left; else 0."""
+        """Report that the user is present. Return when they left if they were away, else 0."""
         presence = msgspec.json.decode(await self._get("/v1/presence", "POST"), type=_Presence)
         return presence.left if presence.was_away else 0.0
 

@@ -1,4 +1,4 @@
-"""The mail of the person, for the view: how much there is, the messages, and answers to them."""
+"""Fetches the user's mail for the view, and sends replies."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _INTERVAL = 2.0
-"""Seconds between two looks at how much there is."""
+"""Seconds between two requests for the number of messages."""
 _PAGE = 100
 
 
 class MailCounted(msgspec.Struct, frozen=True):
-    """How many messages wait for the person."""
+    """The number of messages that wait for the user."""
 
     waiting: int = 0
-    """Not read, or not answered."""
+    """Unread messages and unanswered requests."""
 
 
 class UserMail:
-    """Asks the daemon at a socket. The daemon knows by the terminal that a person asks."""
+    """The user's mail, from the daemon. The daemon recognizes a person by the terminal of this process."""
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
 
     async def run(self, deliver: Callable[[MailCounted], None]) -> None:
-        """Deliver the counts whenever they change, until cancelled."""
+        """Deliver the number of messages whenever it changes, until cancelled."""
         last = MailCounted()
         while True:
-            with suppress(FairleadError, ValueError):  # the view says itself that there is no daemon
+            with suppress(FairleadError, ValueError):  # `SessionSource` reports a missing daemon
                 counted = msgspec.convert(await self._ask("GET", "user"), MailCounted)
                 if counted != last:
                     deliver(counted)
@@ -45,11 +45,11 @@ class UserMail:
             await asyncio.sleep(_INTERVAL)
 
     async def inbox(self) -> dict[str, Any]:
-        """Return the newest messages, also those that were read."""
+        """Return the newest messages, including read ones."""
         return await self._ask("GET", f"inbox?all=true&limit={_PAGE}")
 
     async def read(self, number: int) -> dict[str, Any]:
-        """Return a whole message, and mark it as read."""
+        """Return a message with its full text, and mark it as read."""
         return await self._ask("GET", f"messages/{number}")
 
     async def reply(self, number: int, text: str) -> dict[str, Any]:

@@ -46,9 +46,9 @@ def plain_view(  # noqa: PLR0913 - keyword-only
 
 
 def count_sessions(sessions: Iterable[Session], now: float) -> tuple[Totals, list[Session]]:
-    """Return how many main sessions are in which state, as the view counts them, and those that need the user.
+    """Return the view's counts of main sessions by state, and the sessions that need the user.
 
-    The longest wait comes first, and stale ones last.
+    The session that has waited longest comes first, and stale sessions come last.
     """
     tree = SessionTree(sessions)
     waiting = [line.id for line in tree.lines(View(), now) if line.kind == "attention"]
@@ -56,11 +56,11 @@ def count_sessions(sessions: Iterable[Session], now: float) -> tuple[Totals, lis
 
 
 def row_texts(session: Session) -> tuple[str, str, str]:
-    """Return a session's name, what it is doing, and the event that this is known from."""
+    """Return a session's name, its activity, and the event from which its state is known."""
     return display_name(session), activity_text(session), evidence_text(session)
 
 
 def project_of(session: Session) -> str:
-    """Return the last part of the folder that a session works in."""
+    """Return the name of the folder that a session works in."""
     folder = session.project or session.cwd
     return one_line(folder.rstrip("/").rpartition("/")[2]) or "no folder"

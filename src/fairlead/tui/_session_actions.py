@@ -1,4 +1,4 @@
-"""What the keys do to the selected session: write to it, interrupt it, end it, show its transcript."""
+"""The actions on the selected session: write to it, interrupt it, end it, show its transcript."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_SESSION = "no session selected"
 
 
 class SessionActions:
-    """Performs the actions on a session. What is asked is about the session that was selected then."""
+    """Performs the actions on a session. The target stays the same if another session is selected during a prompt."""
 
     def __init__(self, app: WatchApp, selected: Selected) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class SessionActions:
             "end": partial(self._with_selected, self._ask_to_end),
             "transcript": partial(self._with_selected, self._show_transcript),
         }
-        """Action → what performs it."""
+        """Action → handler."""
 
     def _with_selected(self, act: Callable[[Session], object]) -> None:
         session = self._selected()
@@ -53,7 +53,7 @@ class SessionActions:
             act(session)
 
     def _run(self, work: Callable[[], Awaitable[str]]) -> None:
-        """Run something in the background, and show the message that it returns, or why it failed."""
+        """Run a task in the background, and show its message, or its error."""
 
         async def perform() -> None:
             try:
@@ -85,7 +85,7 @@ class SessionActions:
         self._run(work)
 
     def _ask_to_end(self, session: Session) -> None:
-        """Ask twice: what is ended, and what that means."""
+        """Ask for two confirmations before the session is ended: one names it, one warns about the consequences."""
         try:
             require_process(session, "ended")
         except FairleadError as error:
@@ -116,7 +116,7 @@ class SessionActions:
             with self._app.suspend():
                 try:
                     show_in_pager(lines)
-                except FairleadError as error:  # after one that is raised here, the view would never come back
+                except FairleadError as error:  # raised through `suspend`, it would leave the view suspended
                     problem = str(error)
             self._app.show_message(problem)
         except SuspendNotSupported:

@@ -1,6 +1,6 @@
-"""What a person does to a session from outside: interrupt it, end it, write to it, read its transcript.
+"""The actions of a person on a session: interrupt it, end it, write to it, read its transcript.
 
-Both the view and the command line use these. Whether a person asks is for the caller to check (`refuse_below_session`).
+The view and the command line use them. The caller must check that a person asks, with `refuse_below_session`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
 
 END_TIMEOUT = 10.0
-"""Seconds for a client to end: it runs the hooks of its end first."""
+"""Seconds for a client to exit. It runs its SessionEnd hooks first."""
 _MAIL_TIMEOUT = 30.0
 
 
 class NotPossible(FairleadError):
-    """An action cannot be performed on a session; the message says why."""
+    """An action cannot be performed on a session. The message has the reason."""
 
 
 def refuse_below_session(action: str) -> None:
-    """Raise `NotPossible` if this process runs below an agent's session: acting on sessions is left to a person."""
+    """Raise `NotPossible` if this process runs below an agent's session: only a person may act on sessions."""
     client = client_above(os.environ)
     if client is not None:
         raise NotPossible(f"only a person can {action}, and this runs below a session of {client.title}")
@@ -46,9 +46,9 @@ def refuse_below_session(action: str) -> None:
 
 
 async def interrupt_session(session: Session) -> str:
-    """Interrupt what a session does, as its client is interrupted at its terminal, and return a message.
+    """Interrupt a session by pressing the client's keys in its terminal, and return a message.
 
-    Keys go to a pane only while the session's own process runs in it. A signal would end the client.
+    Keys are sent to a pane only while the session's own process runs in it. A signal would end the client.
     """
     keys = client_or_default(session.client).interrupt_keys
     require_here(session, "it can be interrupted only there")
@@ -68,7 +68,7 @@ async def interrupt_session(session: Session) -> str:
 
 
 def end_session(session: Session) -> str:
-    """Ask the process of a session to end, and return a message. Blocks until it has ended, or for 10 seconds."""
+    """Ask the process of a session to exit, and return a message. Blocks until it has exited, at most 10 seconds."""
     require_process(session, "ended")
     _require_alive(session)
     if terminate_process(session.pid, session.pid_start, END_TIMEOUT):
@@ -77,7 +77,7 @@ def end_session(session: Session) -> str:
 
 
 def require_process(session: Session, done: str) -> None:
-    """Raise `NotPossible` if a session has no process of its own that is known."""
+    """Raise `NotPossible` if a session has no known process of its own. `done` is the participle of the action."""
     require_here(session, f"it can be {done} only there")
     if session.ended is not None:
         raise NotPossible("it has ended")
@@ -88,7 +88,7 @@ def require_process(session: Session, done: str) -> None:
 
 
 def require_here(session: Session, what: str) -> None:
-    """Raise `NotPossible` if a session runs on another host, where `what` is."""
+    """Raise `NotPossible` if a session runs on another host. `what` completes the message."""
     if session.host:
         raise NotPossible(f"it runs on {session.host}: {what}; from here you can answer it (a) and write to it (m)")
 
@@ -102,7 +102,7 @@ def _require_alive(session: Session) -> None:
 
 
 def send_mail(session: Session, text: str, at: str | None = None) -> str:
-    """Send a message of the user to the agent of a session, and return a message. `at` is the daemon's socket."""
+    """Send a message from the user to the agent of a session, and return a status text. `at` is the daemon's socket."""
     if session.id.startswith(STARTING):
         raise NotPossible("it waits in a dialog at its start, and reads no mail yet")
     main = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
@@ -136,7 +136,7 @@ def transcript_lines(session: Session, main: Session | None = None) -> Iterator[
     if not path and session.is_child and main is not None:
         path = client.subagent_transcript(main.transcript, session.agent_id)
     if not path:
-        raise NotPossible("its transcript is not known: no event has told")
+        raise NotPossible("its transcript is not known: no event has named it")
     try:
         lines = client.transcript_text(path)
         yield from (line for text in lines for line in printable_lines(text))
@@ -149,7 +149,7 @@ def show_in_pager(lines: Iterable[str]) -> None:
     """Show lines in the user's pager, and return when it is closed. Raises `NotPossible` if there is none."""
     command = shlex.split(os.environ.get("PAGER", "")) or [next(filter(shutil.which, ("less", "more")), "")]
     text = "".join(f"{line}\n" for line in lines).encode(errors="replace")
-    # Ctrl-C is for the pager, but the terminal sends it to both. SIG_IGN would be inherited.
+    # The terminal sends Ctrl-C to both processes, but only the pager should react. It would inherit SIG_IGN.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         subprocess.run(command, input=text, check=False)  # noqa: S603 - the user's own pager

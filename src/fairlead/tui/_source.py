@@ -1,7 +1,7 @@
-"""The sessions of the daemon, as updates for the view: its list once, then its stream of changes.
+"""Delivers the daemon's sessions to the view: the list once, then the stream of changes.
 
-When the stream breaks, it continues after the last revision that arrived. A daemon that no longer knows that revision
-starts the stream with a `reset`.
+A broken stream is continued after the last revision that arrived. A daemon that no longer knows the revision starts the
+stream with a `reset`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRY_DELAY = 1.0
 """Seconds between two attempts to connect."""
 
 _SILENCE_TIMEOUT = 40.0
-"""Seconds without even a heartbeat (one comes every 15) after which the daemon counts as gone."""
+"""Seconds without data after which the connection counts as broken. The daemon sends a heartbeat every 15 seconds."""
 
 _TIMELINE_LIMIT = 200
 _NOT_FOUND = 404
@@ -36,9 +36,9 @@ class SessionsReset(msgspec.Struct, frozen=True):
 
     sessions: list[Session]
     costs: Costs | None = None
-    """`None`: the daemon is of an earlier version."""
+    """`None` from a daemon of an earlier version."""
     hosts: tuple[HostSessions, ...] = ()
-    """The other hosts of the team; only of `fetch_sessions`: a stream of its own follows them."""
+    """The other hosts of the team. Only `fetch_sessions` fills it: the live view gets them from `TeamSource`."""
 
 
 class SessionChanged(msgspec.Struct, frozen=True):
@@ -48,19 +48,19 @@ class SessionChanged(msgspec.Struct, frozen=True):
 
 
 class SessionRemoved(msgspec.Struct, frozen=True):
-    """The daemon no longer keeps a session."""
+    """The daemon has removed a session from its list."""
 
     id: str
 
 
 class CostsChanged(msgspec.Struct, frozen=True):
-    """The cost of today has changed."""
+    """Today's costs have changed."""
 
     costs: Costs
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True):
-    """Whether the view is connected, and if not, why."""
+    """Whether the view is connected, and the reason if it is not."""
 
     is_live: bool
     text: str
@@ -100,14 +100,14 @@ _removed_decoder = msgspec.json.Decoder(SessionRemoved)
 
 
 class SessionSource:
-    """Follows the daemon at a socket."""
+    """Follows the sessions of the daemon at a socket."""
 
     def __init__(self, socket_path: str) -> None:
         self.socket_path = socket_path
         self._revision: int | None = None
 
     async def run(self, deliver: Callable[[Update], None]) -> None:
-        """Deliver the sessions and every change, and reconnect when the daemon goes, until cancelled."""
+        """Deliver the sessions and all changes until cancelled. Reconnects when the connection breaks."""
         deliver(ConnectionStatus(is_live=False, text="connecting"))
         while True:
             try:
@@ -128,14 +128,14 @@ class SessionSource:
             await asyncio.sleep(RETRY_DELAY)
 
     async def timeline(self, session_id: str) -> list[TimelineEvent]:
-        """Return the last events of a session, the newest last."""
+        """Return the latest events of a session, the newest last."""
         path = f"/v1/sessions/{quote(session_id, safe='')}/events?limit={_TIMELINE_LIMIT}"
         async with open_stream(self.socket_path, path) as response:
             body = await response.read()
         return msgspec.json.decode(body, type=_Timeline).events
 
     async def question(self, session_id: str) -> str:
-        """Return all of what a session asks the user; "" if it asks nothing. Raise as `open_stream`."""
+        """Return the full question that a session asks the user; "" if there is none. Raises like `open_stream`."""
         async with open_stream(self.socket_path, f"/v1/sessions/{quote(session_id, safe='')}") as response:
             state = _session_decoder.decode(await response.read()).state
         return state.about if isinstance(state, AttentionNeeded) else ""
@@ -190,7 +190,7 @@ def _refusal(error: RequestRefused) -> str:
 
 
 def _readable(rows: list[msgspec.Raw]) -> list[Session]:
-    """Decode the sessions that can be decoded: one of another version must not hide the others."""
+    """Decode sessions, and skip unreadable ones: a session of another version must not hide the others."""
     sessions = []
     for row in rows:
         try:

@@ -1,4 +1,4 @@
-"""The sessions of the other hosts of the team, as updates for the view: the daemon's stream of what they tell."""
+"""Delivers the sessions of the team's other hosts to the view, from a stream of the daemon."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _PATH = "/v1/team/stream"
 _RETRY_DELAY = 1.0
 _NO_TEAM_DELAY = 30.0
-"""Seconds until the next look whether this host has joined a team."""
+"""Seconds until the next try, if this host has not joined a team."""
 _SILENCE_TIMEOUT = 40.0
 
 
 class HostChanged(msgspec.Struct, frozen=True):
-    """What another host has told of its sessions."""
+    """The sessions of another host have changed. `heard` is the time of the last contact."""
 
     host: str
     heard: float
@@ -32,25 +32,25 @@ class HostChanged(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
-class HostsHeard(msgspec.Struct, frozen=True):
-    """When each host was heard of. The team has no others."""
+class LastContacts(msgspec.Struct, frozen=True):
+    """The time of the last contact with each other host of the team. Hosts that are missing have left it."""
 
     heard: dict[str, float]
 
 
-TeamUpdate: TypeAlias = HostChanged | HostsHeard
+TeamUpdate: TypeAlias = HostChanged | LastContacts
 
-_KINDS: dict[str, type[TeamUpdate]] = {"host": HostChanged, "hosts": HostsHeard}
+_KINDS: dict[str, type[TeamUpdate]] = {"host": HostChanged, "hosts": LastContacts}
 
 
 class TeamSource:
-    """Follows the daemon at a socket."""
+    """Follows the daemon's stream of the team's sessions."""
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
 
     async def run(self, deliver: Callable[[TeamUpdate], None]) -> None:
-        """Deliver what other hosts tell, and reconnect when the daemon goes, until cancelled."""
+        """Deliver the updates of other hosts until cancelled. Reconnects when the connection breaks."""
         while True:
             delay = _RETRY_DELAY
             try:
@@ -58,15 +58,15 @@ class TeamSource:
                     async for event in response.events(_SILENCE_TIMEOUT):
                         _deliver(event, deliver)
             except RequestRefused:  # this host is in no team, or the daemon is of an earlier version
-                deliver(HostsHeard({}))
+                deliver(LastContacts({}))
                 delay = _NO_TEAM_DELAY
             except DaemonUnavailable:
-                pass  # the view says itself that there is no daemon
+                pass  # `SessionSource` reports a missing daemon
             await asyncio.sleep(delay)
 
 
 def _deliver(event: ServerSentEvent, deliver: Callable[[TeamUpdate], None]) -> None:
-    """Deliver one server-sent event. Unknown kinds are skipped, and those that cannot be read."""
+    """Deliver one server-sent event. Unknown kinds and unreadable events are skipped."""
     if event.kind in _KINDS:
         with suppress(msgspec.DecodeError):
             deliver(msgspec.json.decode(event.data, type=_KINDS[event.kind]))

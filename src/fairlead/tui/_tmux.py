@@ -1,4 +1,4 @@
-"""Switches to a tmux pane, and reads its last lines: by the pane's id, on the server that the session runs in."""
+"""Switches to tmux panes, reads their last lines and sends keys to them, by pane id and tmux server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TIMEOUT = 3.0
 
 
 class NoPane(FairleadError):
-    """The pane cannot be reached; the message says why."""
+    """A pane cannot be reached. The message has the reason."""
 
 
 async def jump(tmux: str, pane: str) -> str:
-    """Bring a pane to the front, and return a message that says so.
+    """Switch to a pane, and return a message.
 
-    The window and the pane are selected first, which lasts for a client that attaches later, even if none is attached.
+    The window and pane are selected first, so that a tmux client that attaches later shows the pane.
     """
     server = _Server(tmux, pane)
     window = await server.window()
@@ -35,7 +35,7 @@ async def jump(tmux: str, pane: str) -> str:
 
 
 async def peek(tmux: str, pane: str, lines: int) -> list[str]:
-    """Return the last lines of a pane, safe to show."""
+    """Return the last lines of a pane, without control characters."""
     server = _Server(tmux, pane)
     await server.window()
     content = await server.run("capture-pane", "-p", "-t", pane)
@@ -43,7 +43,7 @@ async def peek(tmux: str, pane: str, lines: int) -> list[str]:
 
 
 async def pane_process(tmux: str, pane: str) -> int:
-    """Return the pid of the process that a pane was opened with. Raises `NoPane` if the pane is gone."""
+    """Return the pid of the process that tmux started in a pane. Raises `NoPane` if the pane is gone."""
     server = _Server(tmux, pane)
     await server.window()
     pid = (await server.run("display-message", "-p", "-t", pane, "#{pane_pid}")).strip()
@@ -51,9 +51,9 @@ async def pane_process(tmux: str, pane: str) -> int:
 
 
 async def send_keys(tmux: str, pane: str, keys: tuple[str, ...]) -> None:
-    """Press keys in a pane, by tmux's names. A pane that shows its history would take them, so it leaves that first."""
+    """Press keys in a pane, by tmux's names. The pane leaves copy mode first, which would receive the keys."""
     server = _Server(tmux, pane)
-    with suppress(NoPane):  # it is in no such mode
+    with suppress(NoPane):  # the pane is not in copy mode
         await server.run("send-keys", "-X", "-t", pane, "cancel")
     await server.run("send-keys", "-t", pane, *keys)
 
@@ -61,7 +61,7 @@ async def send_keys(tmux: str, pane: str, keys: tuple[str, ...]) -> None:
 async def set_buffer(text: str) -> None:
     """Put a text into tmux's paste buffer and the clipboard, if the view runs in tmux.
 
-    With its default settings tmux does not pass a program's own request for the clipboard on. Old ones lack `-w`.
+    By default, tmux does not forward a program's own request for the clipboard. Old versions do not have `-w`.
     """
     tmux = os.environ.get("TMUX", "")
     for words in (("-w", "--", text), ("--", text)) if tmux else ():
@@ -71,7 +71,7 @@ async def set_buffer(text: str) -> None:
 
 
 class _Server:
-    """One tmux server, by its socket: `$TMUX` is `socket,pid,session`."""
+    """A tmux server, identified by its socket. The format of `$TMUX` is `socket,pid,session`."""
 
     def __init__(self, tmux: str, pane: str) -> None:
         if not pane:
@@ -85,14 +85,14 @@ class _Server:
         """Return the pane's session and window. Raises `NoPane` if the pane is gone."""
         target = ("-t", self._pane, "#{pane_id} #{session_name}:#{window_index}")
         pane, _, window = (await self.run("display-message", "-p", *target)).strip().partition(" ")
-        if pane != self._pane:  # where a target is missing, tmux may answer for another
+        if pane != self._pane:  # if the target is missing, tmux may answer for another pane
             raise NoPane(f"the pane {self._pane} is gone")
         return one_line(window)
 
     async def run(self, *words: str) -> str:
         """Run one tmux command and return its output."""
         env = dict(os.environ)
-        if not env.get("TMUX", "").startswith(f"{self.socket},"):  # the view runs in another server, or in none
+        if not env.get("TMUX", "").startswith(f"{self.socket},"):  # the view does not run in this server
             env.pop("TMUX", None)
             env.pop("TMUX_PANE", None)
         try:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from fairlead.cli.demo.scratch_home import interrupted_by_signals, scratch_home, wait_for
 from fairlead.cli.demo.screen import DemoScreen
-from fairlead.cli.demo.stage import interrupted_by_signals, scratch_home, wait_for
 from fairlead.cli.demo.team import EDITED_FILE, EXPECTED_FILE, FILES, POLICY, TEAM
 from fairlead.cli.support.command import Command
 from fairlead.clients import (
@@ -31,13 +31,13 @@ from fairlead.errors import FairleadError
 from fairlead.journal import CommandsRecord, EventRecord, JournalReader
 
 if TYPE_CHECKING:
-    from fairlead.cli.demo.stage import ScratchHome
-    from fairlead.cli.demo.team import Scene
+    from fairlead.cli.demo.scratch_home import ScratchHome
+    from fairlead.cli.demo.team import DemoEvent
     from fairlead.clients import Launcher
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What an event came to, as its client sees it."""
+    """The outcome of an event, as its client sees it."""
 
     verdict: str
     reason: str
@@ -72,7 +72,7 @@ def demo() -> int:
 
 
 class _Demo:
-    """Plays the scenes, prints them, and counts unexpected outcomes."""
+    """Plays the events, prints them, and counts unexpected outcomes."""
 
     def __init__(self, home: ScratchHome, launcher: Launcher, screen: DemoScreen) -> None:
         self._home = home
@@ -82,7 +82,7 @@ class _Demo:
         self.unexpected = 0
 
     def play(self) -> None:
-        """Play everything, in the order of a session."""
+        """Play the events in order, and print the summary."""
         screen = self._screen
         screen.title("A team of agents under a policy, decided by Fairlead")
         screen.text("Recorded events, the real launcher, a real daemon, in a scratch home.\n")
@@ -90,8 +90,8 @@ class _Demo:
         with chdir(self._home.project):
             self._warm_up()
             screen.head()
-            for number, scene in enumerate(TEAM):
-                self._play_scene(scene)
+            for number, demo_event in enumerate(TEAM):
+                self._play_event(demo_event)
                 if number == 0:
                     self._wait_for_daemon()
             screen.text()
@@ -100,34 +100,34 @@ class _Demo:
         self._show_next_steps()
 
     def _warm_up(self) -> None:
-        """Decide one event in another home: the first one after an install compiles Python's modules."""
+        """Decide one event in another home, because the first one after an install compiles Python's modules."""
         home = f"{self._home.folder}/warm"
         self._launch(TEAM[0], FAIRLEAD_HOME=home, FAIRLEAD_NO_DAEMON="1")
 
-    def _play_scene(self, scene: Scene) -> None:
-        at, outcome = time(), self._launch(scene)
+    def _play_event(self, demo_event: DemoEvent) -> None:
+        at, outcome = time(), self._launch(demo_event)
         self._outcomes.append(outcome)
-        self._screen.event(at, (scene.who, scene.event, scene.what), outcome.verdict, outcome.seconds)
+        self._screen.event(at, (demo_event.who, demo_event.event, demo_event.what), outcome.verdict, outcome.seconds)
         if outcome.reason:
             self._screen.reason(outcome.reason)
-        self._expect(outcome.verdict == scene.verdict, f"expected the verdict {scene.verdict}")
-        self._expect(scene.reason in outcome.reason, f"expected the reason: {scene.reason}")
+        self._expect(outcome.verdict == demo_event.verdict, f"expected the verdict {demo_event.verdict}")
+        self._expect(demo_event.reason in outcome.reason, f"expected the reason: {demo_event.reason}")
         name, text = EDITED_FILE
-        if scene.what == f"Edit {name}" and outcome.verdict == "none":
+        if demo_event.what == f"Edit {name}" and outcome.verdict == "none":
             Path(self._home.project, name).write_text(text, encoding="utf-8")
 
-    def _launch(self, scene: Scene, **more: str) -> Outcome:
+    def _launch(self, demo_event: DemoEvent, **more: str) -> Outcome:
         """Start the launcher as the client starts an installed hook, and measure the time until it ends."""
         folder = Path(self._home.folder)
         stdin, stdout, stderr = (folder / name for name in ("payload.json", "stdout", "stderr"))
-        stdin.write_text(json.dumps(scene.payload(self._home.project)), encoding="utf-8")
+        stdin.write_text(json.dumps(demo_event.payload(self._home.project)), encoding="utf-8")
         new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         files = [
             (os.POSIX_SPAWN_OPEN, 0, str(stdin), os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(stdout), new, 0o600),
             (os.POSIX_SPAWN_OPEN, 2, str(stderr), new, 0o600),
         ]
-        command = [self._launcher.hook, scene.event, "--python", self._launcher.python]
+        command = [self._launcher.hook, demo_event.event, "--python", self._launcher.python]
         env = {**self._home.environment(), **more}
         started_at = perf_counter()
         try:
@@ -147,7 +147,7 @@ class _Demo:
         if status is None:
             log = Path(self._home.folder, "fairlead/daemon.log")
             last = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
-            self._expect(False, f"no daemon started: {last[0] if last else 'its log is empty'}")  # noqa: FBT003 - the fact
+            self._expect(False, f"no daemon started: {last[0] if last else 'its log is empty'}")  # noqa: FBT003 - it has failed
 
     def _summarize(self) -> None:
         first, *others = self._outcomes
@@ -195,7 +195,7 @@ class _Demo:
         client = client_named(DEFAULT_CLIENT).title
         self._screen.shell(f"fairlead install         # have {client} ask Fairlead (first: --dry-run)")
 
-    def _expect(self, holds: bool, text: str) -> None:  # noqa: FBT001 - it is the subject
+    def _expect(self, holds: bool, text: str) -> None:  # noqa: FBT001 - like assert
         if not holds:
             self.unexpected += 1
             self._screen.wrong(text)

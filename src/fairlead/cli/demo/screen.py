@@ -1,4 +1,4 @@
-"""What `fairlead demo` prints, on a terminal of 80 columns. Knows no process and no daemon."""
+"""Prints the output of `fairlead demo`, for a terminal of 80 columns. Uses no process and no daemon."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class DemoScreen:
         print(self._paint("2", f"{'-' * 8}  {text}"), flush=True)
 
     def wrong(self, text: str) -> None:
-        """Print what differs from what is expected."""
+        """Print a difference from the expected outcome."""
         for line in textwrap.wrap(f"UNEXPECTED: {first_line(text)}", _WIDTH - len(_INDENT)):
             print(_INDENT + self._paint("1;31", line), flush=True)
 
     def figures(self, figures: Iterable[tuple[float, str]]) -> None:
-        """Print durations, each with what it measures."""
+        """Print durations, each with its description."""
         for seconds, what in figures:
             print(f"{self._paint('1', f'{seconds * 1000:.1f}'.rjust(7))} ms  {what}")
 

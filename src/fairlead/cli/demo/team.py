@@ -41,8 +41,8 @@ SESSION = "5e551011-0000-4000-8000-000000000001"
 _IDS = {"Explore": "a5dc68169f39536c4", "coder": "a7fe81120d126f83a"}
 
 
-class Scene(msgspec.Struct, frozen=True):
-    """One event: whose it is, what is special in its payload, and its expected outcome."""
+class DemoEvent(msgspec.Struct, frozen=True):
+    """One event: the agent it belongs to, the fields of its payload, and its expected outcome."""
 
     who: str
     event: str
@@ -52,45 +52,47 @@ class Scene(msgspec.Struct, frozen=True):
     verdict: str = "none"
     """As in the journal: none, said, asked, blocked."""
     reason: str = ""
-    """What the answer must contain."""
+    """Text that the answer must contain."""
 
     def payload(self, project: str) -> dict[str, Any]:
-        """Return the payload, made from one that the real client sent."""
+        """Return the payload: one that the real client sent, with the fields of this event."""
         agent = {"agent_id": _IDS[self.who], "agent_type": self.who} if self.who in _IDS else {}
         fields = {key: _in_project(value, project) for key, value in self.fields.items()}
         return make_payload(self.event, session_id=SESSION, cwd=project, **agent, **fields)
 
 
 def _in_project(value: Any, project: str) -> Any:
-    """Return the value with a whole path, as the client writes it."""
+    """Return the value with an absolute path, as the client writes it."""
     if isinstance(value, dict) and "file_path" in value:
         return {**value, "file_path": f"{project}/{value['file_path']}"}
     return value
 
 
-def _tool(who: str, tool: str, what: str, tool_input: dict[str, str], outcome: tuple[str, str] = ("none", "")) -> Scene:
+def _tool(
+    who: str, tool: str, what: str, tool_input: dict[str, str], outcome: tuple[str, str] = ("none", "")
+) -> DemoEvent:
     fields = {"tool_name": tool, "tool_input": tool_input}
-    return Scene(who, "PreToolUse", f"{tool} {what}", fields, *outcome)
+    return DemoEvent(who, "PreToolUse", f"{tool} {what}", fields, *outcome)
 
 
-def _edit(who: str, file: str, outcome: tuple[str, str] = ("none", "")) -> Scene:
+def _edit(who: str, file: str, outcome: tuple[str, str] = ("none", "")) -> DemoEvent:
     return _tool(who, "Edit", file, {"file_path": file, "old_string": "", "new_string": "x"}, outcome)
 
 
-def _bash(who: str, command: str, outcome: tuple[str, str] = ("none", "")) -> Scene:
+def _bash(who: str, command: str, outcome: tuple[str, str] = ("none", "")) -> DemoEvent:
     return _tool(who, "Bash", command, {"command": command}, outcome)
 
 
-def _agent(kind: str, task: str) -> Scene:
+def _agent(kind: str, task: str) -> DemoEvent:
     return _tool("main", "Agent", kind, {"subagent_type": kind, "description": task, "prompt": task})
 
 
-def _subagent_start(kind: str) -> Scene:
-    return Scene(kind, "SubagentStart", "", {}, "said", "Say which files you changed.")
+def _subagent_start(kind: str) -> DemoEvent:
+    return DemoEvent(kind, "SubagentStart", "", {}, "said", "Say which files you changed.")
 
 
-def _subagent_stop(kind: str, message: str) -> Scene:
-    return Scene(kind, "SubagentStop", "runs a command", {"last_assistant_message": message})
+def _subagent_stop(kind: str, message: str) -> DemoEvent:
+    return DemoEvent(kind, "SubagentStop", "runs a command", {"last_assistant_message": message})
 
 
 _BLOCKED = ("blocked", "Secrets are for a person to change.")
@@ -98,8 +100,10 @@ _ASKED = ("asked", "which file rm deletes is only known when it runs")
 _PROMPT = "Retry failed uploads"
 
 TEAM = (
-    Scene("main", "SessionStart", "startup", {"source": "startup"}),
-    Scene("main", "UserPromptSubmit", _PROMPT, {"prompt": _PROMPT}, "said", "How uploads work is in docs/upload.md."),
+    DemoEvent("main", "SessionStart", "startup", {"source": "startup"}),
+    DemoEvent(
+        "main", "UserPromptSubmit", _PROMPT, {"prompt": _PROMPT}, "said", "How uploads work is in docs/upload.md."
+    ),
     _agent("Explore", "Find the code of uploads"),
     _subagent_start("Explore"),
     _tool("Explore", "Read", "src/upload.py", {"file_path": "src/upload.py"}),
@@ -113,8 +117,8 @@ TEAM = (
     _bash("coder", 'rm -rf "$OLD"', _ASKED),
     _bash("coder", "python -m pytest -q"),
     _subagent_stop("coder", "An upload is tried three times."),
-    Scene("main", "Stop", "runs a check", {}, "blocked", "Say in CHANGES.md what is new."),
+    DemoEvent("main", "Stop", "runs a check", {}, "blocked", "Say in CHANGES.md what is new."),
     _edit("main", "CHANGES.md"),
-    Scene("main", "Stop", "runs a check", {"stop_hook_active": True}),
-    Scene("main", "SessionEnd", "prompt_input_exit", {"reason": "prompt_input_exit"}),
+    DemoEvent("main", "Stop", "runs a check", {"stop_hook_active": True}),
+    DemoEvent("main", "SessionEnd", "prompt_input_exit", {"reason": "prompt_input_exit"}),
 )

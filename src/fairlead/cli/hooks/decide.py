@@ -1,4 +1,4 @@
-"""The hooks that a policy lists, without a daemon: a worker is started for the event, so that a crash denies."""
+"""Calls the hooks that a policy lists, without a daemon. They run in a worker, so that a crash denies the event."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fairlead.hooks.own import LoadRequest, ask_once, caller_variables
 if TYPE_CHECKING:
     from fairlead.decide import Decision, PolicyContext
     from fairlead.events import Event
-    from fairlead.hooks.own import Answer, Ask
+    from fairlead.hooks.own import EventReply, EventRequest
     from fairlead.policy import Guards, HookGroup
 
 
 def decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
 ) -> tuple[Decision, str]:
-    """Ask the hooks; return the decision with their answer, and the hook that has decided."""
+    """Call the policy's hooks. Return the decision with their answer, and the hook that decided."""
     call = HookCall(
         event=event,
         payload=payload,
@@ -37,8 +37,8 @@ def decide_by_own_hooks(
     return merged, answer.decided_by
 
 
-def _ask(group: HookGroup, ask: Ask) -> Answer:
-    """Ask a worker of its own; what its hooks print goes to stderr, as far as there is one."""
+def _ask(group: HookGroup, ask: EventRequest) -> EventReply:
+    """Ask a new worker. What its hooks print goes to stderr, or nowhere if stderr is closed."""
     digests = {path: digest for file in group.files for path, digest in file.digests.items()}
     request = LoadRequest(tuple(file.file for file in group.files), digests)
     if sys.stderr is not None:

@@ -65,7 +65,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
 def to_request(
     options: InstallOptions, installer: Installer, launcher: Launcher, version: Version | None
 ) -> InstallRequest:
-    """Return what the install has to write. Raise `UsageError` if options contradict each other."""
+    """Return the request for the installer. Raise `UsageError` if options contradict each other."""
     optional = [name for name, setting in installer.EVENTS.items() if setting.is_optional]
     return InstallRequest(
         launcher,
@@ -160,22 +160,22 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
 def install(*, scope: str | None, client: str, client_version: str | None, **given: Any) -> int:
     """Add Fairlead's hooks to the client's settings.
 
-    It adds one hook per event. Everything else in the file keeps its bytes, and uninstall restores the file as it was.
+    It adds one hook per event. Everything else in the file keeps its bytes, and uninstall restores the original file.
     """
     options = InstallOptions(scope=scope or "user", **given)
-    found = find_client(client, scope)
-    version = parse_version(found, client_version) or found.installer.client_version()
+    selected = find_client(client, scope)
+    version = parse_version(selected, client_version) or selected.installer.client_version()
     launcher = find_launcher(launcher_folders(), sys.executable)
-    request = to_request(options, found.installer, launcher, version)
+    request = to_request(options, selected.installer, launcher, version)
     if options.dry_run:
-        return _preview(found, request, options)
-    return _install(found, offer_status_line(found, request, options), options)
+        return _preview(selected, request, options)
+    return _install(selected, offer_status_line(selected, request, options), options)
 
 
 def offer_status_line(client: Client, request: InstallRequest, options: InstallOptions) -> InstallRequest:
-    """Return the request with our status line, if the user has none and asks for it with one key.
+    """Offer our status line to a user who has none. Return the request with the user's choice.
 
-    Without it neither context nor cost of a session is known. Only a person at a terminal is asked.
+    Without a status line, neither context nor cost of a session is known. Only a person at a terminal is asked.
     """
     is_asked = request.status_line == "chain" and options.scope == "user" and not options.yes
     if not is_asked or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -229,9 +229,9 @@ def _install(client: Client, request: InstallRequest, options: InstallOptions) -
 
 
 def _require_person(plan: InstallPlan, options: InstallOptions) -> None:
-    """Raise `PersonRequired` if the install changes hooks that are there, and no person runs it.
+    """Raise `PersonRequired` if the install changes existing hooks, and no person runs it.
 
-    A first install takes nothing away, and so needs no confirmation.
+    A first install removes nothing, and so needs no confirmation.
     """
     result = plan.result
     if plan.changes and (result.updated or result.dropped or result.taken):
@@ -255,8 +255,8 @@ def _require_person(plan: InstallPlan, options: InstallOptions) -> None:
 def uninstall(*, scope: str | None, client: str, dry_run: bool, yes: bool) -> int:
     """Remove Fairlead's hooks and restore the settings file.
 
-    If nobody has changed the file since, it is restored byte for byte. Asks for a confirmation, and refuses below an
-    agent's session.
+    If the file has not changed since the install, it is restored byte for byte. Asks for a confirmation, and refuses
+    below an agent's session.
     """
     installer = find_client(client, scope).installer
     file = installer.settings_file(scope or "user", Path.cwd(), os.environ)

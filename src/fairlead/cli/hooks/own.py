@@ -59,7 +59,7 @@ class ListedHookFile(msgspec.Struct, frozen=True):
 def add(*, file: str, is_user: bool, yes: bool) -> int:
     """Run hooks of your own: trust a Python file and list it in the policy.
 
-    The daemon loads the file once, in a process of its own, and asks it at every event that its hooks are for. The
+    The daemon loads the file once, in a separate process, and calls its hooks at the events that they are for. The
     file is listed under `hooks` in the nearest policy, or in a new one in this folder. Only a person can add hooks.
     """
     path = os.path.abspath(file)
@@ -73,11 +73,11 @@ def add(*, file: str, is_user: bool, yes: bool) -> int:
         print(f"{policy} lists it already")
         return 0
     text = with_hook(before, name)
-    is_own = not os.path.lexists(policy) or _is_trusted(policy, before)
+    was_trusted = not os.path.lexists(policy) or _is_trusted(policy, before)
     _write(policy, text, (*_listed(before, policy), path))
-    if is_own and policy != user_wide_file():
-        write_trusted(policy, text)  # all else in it was trusted already
-    print(f"listed in {policy}; {_in_force(policy, is_own=is_own)}")
+    if was_trusted and policy != user_wide_file():
+        write_trusted(policy, text)  # the rest of the policy was trusted before
+    print(f"listed in {policy}; {_start_text(policy, was_trusted=was_trusted)}")
     return 0
 
 
@@ -86,8 +86,9 @@ def _is_trusted(policy: str, text: bytes) -> bool:
     return policy == user_wide_file() or (entry is not None and entry.text == text)
 
 
-def _in_force(policy: str, *, is_own: bool) -> str:
-    if is_own:
+def _start_text(policy: str, *, was_trusted: bool) -> str:
+    """Return a text that says when the hook file takes effect."""
+    if was_trusted:
         return "it is in force from the next event on"
     return f"it is in force in sessions that begin from now on; for those that run already: fairlead trust {policy}"
 
@@ -115,7 +116,7 @@ def remove(*, file: str, is_user: bool, yes: bool) -> int:
         raise UsageError(f"{policy} does not list {path}; see fairlead hooks list")
     require_person(f"take {path} out of {policy}", assume_yes=yes)
     names = [name for name in parse_layer(before, policy).policy.hooks if hook_path(policy, name) == path]
-    _write(policy, without_hook(before, names), tuple(one for one in listed if one != path))
+    _write(policy, without_hook(before, names), tuple(other for other in listed if other != path))
     print(f"{policy} no longer lists {path}")
     return 0
 
@@ -130,7 +131,7 @@ def remove(*, file: str, is_user: bool, yes: bool) -> int:
 def list_files(*, as_json: bool) -> int:
     """List the files with hooks of your own, and whether they are trusted.
 
-    These are the files that the policies list which apply in this folder.
+    These are the hook files of all policies that apply in this folder.
     """
     files = []
     for layer in find_layers(os.getcwd()):
@@ -140,7 +141,7 @@ def list_files(*, as_json: bool) -> int:
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(files), indent=2).decode())
     else:
-        lines = [f"trusted  {one.file}" if one.is_trusted else f"refused  {one.problem}" for one in files]
+        lines = [f"trusted  {hook.file}" if hook.is_trusted else f"refused  {hook.problem}" for hook in files]
         print_lines(lines or ["no policy lists hooks here; add some with: fairlead hooks add FILE.py"])
     return 0
 
@@ -149,8 +150,8 @@ def _policy_file(*, is_user: bool) -> str:
     user_wide = user_wide_file()
     if is_user:
         return user_wide
-    found = (one.file for one in find_policy_files(os.getcwd()) if one.file != user_wide)
-    file = next(found, f"{os.getcwd()}/.fairlead.yaml")
+    nearest = (policy.file for policy in find_policy_files(os.getcwd()) if policy.file != user_wide)
+    file = next(nearest, f"{os.getcwd()}/.fairlead.yaml")
     if os.path.basename(file).startswith(".conclaude."):
         raise PolicyTextError(f"{file}: conclaude does not know `hooks`; rename the file to .fairlead.yaml first")
     return file
@@ -169,13 +170,13 @@ def _listed(text: bytes, policy: str) -> tuple[str, ...]:
 
 
 def _name_in(policy: str, path: str) -> str:
-    """Return a path as the policy lists it: relative to its folder, if it is below that."""
+    """Return a path as the policy lists it: relative if it is below the folder of the policy."""
     folder = os.path.dirname(policy) + "/"
     return path.removeprefix(folder)
 
 
 def _write(policy: str, text: bytes, expected: tuple[str, ...]) -> None:
-    """Replace a policy file, if its new text lists what it should."""
+    """Replace the text of a policy file. Raise `PolicyTextError` if the new text does not list the expected files."""
     try:
         is_right = _listed(text, policy) == expected
     except FairleadError:

@@ -1,4 +1,4 @@
-"""Adds a file to the list `hooks` of a policy, or takes it out: in the text, so that all else keeps its bytes."""
+"""Adds a file to the list `hooks` of a policy, or removes it. Edits the text, so that all else keeps its bytes."""
 
 from __future__ import annotations
 

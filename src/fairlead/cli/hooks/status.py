@@ -40,20 +40,20 @@ def status(*, scope: str | None, client: str, client_version: str | None, as_jso
 
     For each scope it shows the events, and what differs from what an install would write.
     """
-    found = find_client(client, scope)
-    installer = found.installer
+    selected = find_client(client, scope)
+    installer = selected.installer
     try:
         launcher, missing = find_launcher(launcher_folders(), sys.executable), ""
     except InstallError as error:
         launcher, missing = None, str(error)
-    version = parse_version(found, client_version) or installer.client_version()
+    version = parse_version(selected, client_version) or installer.client_version()
     scopes = (scope,) if scope else tuple(installer.SCOPES)
-    files = {one: installer.settings_file(one, Path.cwd(), os.environ) for one in scopes}
-    statuses = [installer.status(one, file, launcher, version) for one, file in files.items()]
+    files = {name: installer.settings_file(name, Path.cwd(), os.environ) for name in scopes}
+    statuses = [installer.status(name, file, launcher, version) for name, file in files.items()]
     is_python = launcher is not None and is_python_launcher(launcher.hook)
     if as_json:
         document = {
-            "client": found.name,
+            "client": selected.name,
             "client_version": format_version(version) if version else None,
             "launcher": launcher.hook if launcher else None,
             "launcher_kind": ("python" if is_python else "native") if launcher else None,
@@ -61,7 +61,7 @@ def status(*, scope: str | None, client: str, client_version: str | None, as_jso
         }
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        name = text.client_name(found, version)
+        name = text.client_name(selected, version)
         print_lines(text.status_lines(name, launcher.hook if launcher else missing, statuses, is_python=is_python))
-    states = {one.state for one in statuses}
+    states = {status.state for status in statuses}
     return 0 if launcher and "installed" in states and states <= {"installed", "not installed"} else 1

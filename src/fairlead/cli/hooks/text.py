@@ -1,4 +1,4 @@
-"""What `fairlead hooks` prints about an install, an uninstall and the status. Reads no file."""
+"""The text that `fairlead hooks` prints about an install, an uninstall and the status. Reads no file."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def kept_lines(kept: Path | None) -> Iterator[str]:
 def warning_lines(
     client: Client, plan: InstallPlan, request: InstallRequest, scope: str, *, is_ignored: bool | None
 ) -> Iterator[str]:
-    """Yield what the user should know at once. `is_ignored` is whether git ignores the file."""
+    """Yield warnings about an install. `is_ignored` is whether git ignores the settings file."""
     if scope == "project":
         yield (
             f"warning: others get this file with the project, and are blocked at every tool call unless they have "
@@ -113,13 +113,13 @@ def warning_lines(
 
 
 def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
-    """Yield that the launcher is the slow one, and what to do."""
+    """Yield a warning if the launcher is the slow one in Python."""
     if is_python:
         yield f"warning: {launcher} is {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
 
 
 def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
-    """Yield what was done with the skill."""
+    """Yield how the install changed the skill file."""
     if change == "kept":
         yield f"warning: {file} was changed by somebody, so it is left unchanged"
     elif change not in {None, "absent"}:
@@ -127,7 +127,7 @@ def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
 
 
 def next_lines(*, has_skill: bool) -> Iterator[str]:
-    """Yield what to do after an install."""
+    """Yield the next steps after an install."""
     yield "next:"
     yield "  running sessions use the hooks within seconds; /hooks in the client lists them"
     if not has_skill:
@@ -156,19 +156,19 @@ def uninstall_line(plan: InstallPlan, verb: str) -> str:
 
 
 def status_lines(client: str, launcher: str, statuses: Sequence[InstallStatus], *, is_python: bool) -> Iterator[str]:
-    """Yield the status of each scope. `launcher` is its path, or why there is none."""
+    """Yield the status of each scope. `launcher` is the path of the launcher, or why there is none."""
     yield f"client: {client}"
     yield f"launcher: {launcher}"
     if is_python:
         yield f"  {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
-    for one in statuses:
-        amount = f", {len(one.events)} events" if one.events else ""
-        yield f"{one.scope}: {one.state}{amount}: {one.file}"
-        if one.missing:
-            yield _listed("missing", one.missing)
-        known = (*_STAY[one.stay], *_STATUS_LINE[one.status_line])
-        yield from (f"  {line}" for line in (*one.differences, *known, *one.notes))
-    if any(one.state in {"partial", "outdated", "broken"} for one in statuses):
+    for status in statuses:
+        amount = f", {len(status.events)} events" if status.events else ""
+        yield f"{status.scope}: {status.state}{amount}: {status.file}"
+        if status.missing:
+            yield _listed("missing", status.missing)
+        known = (*_STAY[status.stay], *_STATUS_LINE[status.status_line])
+        yield from (f"  {line}" for line in (*status.differences, *known, *status.notes))
+    if any(status.state in {"partial", "outdated", "broken"} for status in statuses):
         yield "to update: fairlead hooks install, with the scope"
 
 

@@ -10,7 +10,7 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import SHOWN, Request, ask_mail, print_document
+from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
 from fairlead.cli.support.param_types import CallerPath
 from fairlead.cli.support.screen import Screen, stdout_screen
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _REACH = {"now": "listening", "at its next event": "next event", "at its next prompt": "next prompt"}
-"""When an agent is shown mail, in the words of its column."""
+"""The text of the column that says when an agent is shown mail."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ def to_request(options: Options) -> Request:
 
 
 def to_text(document: Document, screen: Screen) -> Iterator[str]:
-    """Yield a line for each agent: of this host, then of each other one."""
+    """Yield a line for each agent: first those of this host, then those of the other hosts."""
     from fairlead.cli.support.mail_text import table
 
     rows = [_cells(row, document) for row in document["agents"]]
@@ -48,12 +48,12 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
     else:
         where = f" in {document['project']}; --all lists the agents of all projects" if document["project"] else ""
         yield f"no agents{where}"
-    for host in document.get("hosts", ()):  # a daemon of an earlier version has none
+    for host in document.get("hosts", ()):  # a daemon of an earlier version lacks the field
         yield from _host_lines(host, document, screen)
 
 
 def _host_lines(host: Document, document: Document, screen: Screen) -> Iterator[str]:
-    """Yield the agents of another host, below its name and how old the news of it are."""
+    """Yield the agents of another host, below its name and the age of its last update."""
     from fairlead.cli.support.mail_text import table
     from fairlead.text import duration, one_line
 
@@ -86,12 +86,12 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
     mail += [f"waits for you after {row['held']}"] if row.get("held") else []
     where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
     name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
-    reach = _REACH.get(row.get("reach", ""), row.get("reach", ""))  # a daemon of an earlier version does not say it
+    reach = _REACH.get(row.get("reach", ""), row.get("reach", ""))  # a daemon of an earlier version lacks the field
     return name, row["presence"], since, *where, ", ".join(mail), reach, _activity(row["is"])
 
 
 def _activity(fields: Document | None) -> str:
-    """Return what a session is doing, in the words of the sessions view."""
+    """Return what a session is doing, as `fairlead watch` shows it."""
     if fields is None:
         return ""
     from fairlead.cli.sessions.listing import state_name
@@ -105,7 +105,9 @@ def _activity(fields: Document | None) -> str:
     return f"{state}: {activity}" if activity else state
 
 
-@click.command("agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=SHOWN)
+@click.command(
+    "agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=LIST_EXIT_CODES
+)
 @click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of that project.")
 @click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
 @click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
@@ -113,10 +115,10 @@ def _activity(fields: Document | None) -> str:
 def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
     """List the agents you can write to.
 
-    Shows each agent of this project: its name, whether it is there, what it does, and how much mail it has to read and
-    to answer. `active` means at work, or seen within 5 minutes; `idle` is running and waiting; `offline` has ended.
-    Then when it is shown new mail: `listening` is now; else at its next event or prompt; or it is gone. In a team, the
-    agents of each other host follow, of folders with the same name, with how old the news of that host are.
+    Shows each agent of this project: its name, its presence, what it does, and how much mail it has to read and to
+    answer. `active` means at work, or seen within 5 minutes. `idle` means running and waiting. `offline` means ended.
+    Another column says when the agent is shown new mail: `listening` means now, otherwise at its next event or prompt.
+    In a team, the agents of other hosts follow: those of folders with the same name, and the age of the last update.
     """
     options = Options(project=current().absolute(project) if project else "", **given)
     document = ask_mail(to_request(options), caller)

@@ -53,7 +53,7 @@ def _run(caller: Caller, action: str, text: str = "") -> int:
 def current(caller: Caller) -> int:
     """Show your name, session and project.
 
-    The first line is the name alone; the last says how it is known.
+    The first line is the name alone. The last line says how Fairlead knows it.
     """
     return _run(caller, "current")
 

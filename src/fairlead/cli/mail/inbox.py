@@ -10,7 +10,7 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
-from fairlead.cli.support.mail_client import SHOWN, Request, ask_mail, print_document
+from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
 from fairlead.cli.support.param_types import MESSAGE, Number
 from fairlead.cli.support.screen import Screen, stdout_screen
 
@@ -59,7 +59,10 @@ def to_text(document: Document, options: Options, screen: Screen) -> Iterator[st
 
 
 @click.command(
-    "inbox", cls=Command, examples=("fairlead inbox", "fairlead inbox --all --from amber-fox"), exit_codes=SHOWN
+    "inbox",
+    cls=Command,
+    examples=("fairlead inbox", "fairlead inbox --all --from amber-fox"),
+    exit_codes=LIST_EXIT_CODES,
 )
 @click.option("--all", "show_all", is_flag=True, help="Also list messages that you have read or answered.")
 @click.option("--from", "sender", metavar="NAME", default="", shell_complete=complete_agents, help="From that sender.")

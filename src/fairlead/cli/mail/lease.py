@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.cli.support.mail_client import Document
 
-_LONGEST = 24 * 3600.0
+_MAX_SECONDS = 24 * 3600.0
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_request(options: Options) -> Request:
-    """Return the request: a list, new leases, or the end of some. Raise `UsageError` for options that do not fit."""
+    """Return the request that lists, takes or releases leases. Raise `UsageError` if options contradict each other."""
     takes = options.seconds is not None or options.why or options.shared or options.local
     if options.here and (options.release or options.paths):
         raise UsageError("lease: --here is for the list; for a lease on this host only: --local")
@@ -49,7 +49,7 @@ def to_request(options: Options) -> Request:
         if takes:
             raise UsageError("lease: which files? Name a path, or a pattern in quotes: 'src/**/*.py'")
         return Request("GET", "leases", {"here": "true"} if options.here else {})
-    if options.seconds is not None and options.seconds > _LONGEST:
+    if options.seconds is not None and options.seconds > _MAX_SECONDS:
         raise UsageError("lease: --for: a lease lasts at most 24h; take it again when it ends")
     fields: dict[str, object] = {"paths": list(options.paths), "why": options.why, "shared": options.shared}
     if options.local:
@@ -60,14 +60,14 @@ def to_request(options: Options) -> Request:
 
 
 def to_text(document: Document, options: Options, cwd: str, screen: Screen) -> Iterator[str]:
-    """Yield a line for each lease, or what was done."""
+    """Yield a line for each lease that was listed, taken or released."""
     from fairlead.cli.support.mail_text import table
     from fairlead.text import duration, one_line
 
     leases, now = document["leases"], document["now"]
     if options.release:
         for row in leases:
-            yield f"released {_shown(row, cwd)}"
+            yield f"released {_relative_path(row, cwd)}"
         if not document.get("told", True):
             yield "the other hosts learn of it when the team's relay is reached"
         if not leases:
@@ -75,8 +75,8 @@ def to_text(document: Document, options: Options, cwd: str, screen: Screen) -> I
     elif options.paths:
         for row in leases:
             shared = ", shared" if row["shared"] else ""
-            held = f"{one_line(row['holder'])} holds {_shown(row, cwd)} for {duration(row['until'] - now)}{shared}"
-            yield f"{held}{_reach(row)}"
+            held = f"{one_line(row['holder'])} holds {_relative_path(row, cwd)} for {duration(row['until'] - now)}"
+            yield f"{held}{shared}{_scope(row)}"
     elif leases:
         yield from table([_cells(row, cwd, now) for row in leases], screen)
     else:
@@ -91,11 +91,11 @@ def _cells(row: Document, cwd: str, now: float) -> tuple[str, ...]:
     if row.get("team") is False:
         kind += ", this host"
     left = f"{duration(row['until'] - now)} left"
-    return _shown(row, cwd), f"{one_line(row['holder'])}{you}", kind, left, one_line(row["why"])
+    return _relative_path(row, cwd), f"{one_line(row['holder'])}{you}", kind, left, one_line(row["why"])
 
 
-def _reach(row: Document) -> str:
-    """Return whom a lease concerns; nothing on a host that is in no team."""
+def _scope(row: Document) -> str:
+    """Return on which hosts a lease applies; "" if this host is in no team."""
     from fairlead.text import one_line
 
     if row.get("team") is None:
@@ -104,8 +104,8 @@ def _reach(row: Document) -> str:
     return ", on all hosts of the team" if row["team"] else f", on this host only{f': {why}' if why else ''}"
 
 
-def _shown(row: Document, cwd: str) -> str:
-    """Return a path as people write it in the working folder."""
+def _relative_path(row: Document, cwd: str) -> str:
+    """Return the path of a lease, relative if it is below the working folder."""
     from fairlead.text import one_line
 
     path: str = row["path"]
@@ -148,8 +148,8 @@ def lease(caller: Caller, **given: Any) -> int:
     """Take, list or release leases on the files that you work on.
 
     While you hold a lease, agents of other sessions that are about to change the files are warned or blocked, as the
-    policy says (`leases: warn`, `block` or `off`), and you are notified. It ends with its time, with `--release`, or
-    with your session. The agents of one session share its leases. Without a path it lists all leases.
+    policy says (`leases: warn`, `block` or `off`), and you are notified. It ends when its time is up, with `--release`,
+    or with your session. The agents of one session share its leases. Without a path it lists all leases.
 
     In a team of hosts, a lease on files of a git repository counts on all of them.
     """

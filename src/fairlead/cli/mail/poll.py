@@ -41,12 +41,12 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_request(options: Options, wait: float, poll_id: str) -> Request:
-    """Return the request for new mail within `wait` seconds. By its id, what was not printed is given back."""
+    """Return the request for new mail within `wait` seconds. By `poll_id`, unprinted mail can be requeued."""
     return Request("POST", "poll", {"wait": wait, "format": options.format, "id": poll_id, "receipt": True})
 
 
 def to_text(document: Document, options: Options) -> Iterator[str]:
-    """Yield the mail in the format that was asked for."""
+    """Yield the mail in the requested format."""
     if options.format == "json":
         yield json.dumps(document)
     elif document["messages"]:
@@ -57,7 +57,7 @@ def to_text(document: Document, options: Options) -> Iterator[str]:
 
 
 def exit_code(document: Document, options: Options) -> int:
-    """Return 3 if there was no mail; a format for a script of the client's is always 0."""
+    """Return 3 if there was no mail. In the formats for scripts that the client runs, return 0."""
     return _NO_MAIL if options.format in {"text", "json"} and not document["messages"] else 0
 
 
@@ -104,25 +104,25 @@ def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
 
 
 def _ask(options: Options, caller: Caller) -> Document:
-    """Wait for mail. If the daemon stops meanwhile, wait with the next one for the rest of the time."""
+    """Wait for mail. If the daemon stops meanwhile, ask the next one for the rest of the time."""
     deadline = current().started_at + options.wait
-    poll_id = f"poll-{current().message_key()}"  # the same at each attempt: then nothing is lost with an answer
+    poll_id = f"poll-{current().message_key()}"  # the same at each attempt, so that a lost answer loses no mail
     while True:
         left = max(0.0, deadline - monotonic())
-        asked = to_request(options, left, poll_id)
+        request = to_request(options, left, poll_id)
         try:
-            document: Document = ask_mail(asked, caller, timeout=left + _GRACE)
+            document: Document = ask_mail(request, caller, timeout=left + _GRACE)
         except ConnectionLost:
             if monotonic() >= deadline:
                 raise
             continue
         if document["messages"] or monotonic() >= deadline:
             return document
-        sleep(_RETRY_INTERVAL)  # the daemon stops, and has released everyone who waits; the next one is asked
+        sleep(_RETRY_INTERVAL)  # the daemon is stopping and has ended all waits; ask the next one
 
 
 def _print(document: Document, options: Options, caller: Caller) -> None:
-    """Print the mail. What cannot be printed was not shown, and is given back."""
+    """Print the mail. If that fails, have the daemon requeue it."""
     try:
         current().begin_printing(document["id"])
         print_lines(to_text(document, options))
@@ -137,8 +137,8 @@ def _print(document: Document, options: Options, caller: Caller) -> None:
 
 
 def _print_summary(document: Document) -> None:
-    came = len(document["messages"])
+    count = len(document["messages"])
     print_error(
         f"fairlead: for {document['you']}, known by {document['how']}; waited {document['waited']:.1f} s; "
-        f"{came} new, {document['left']} more waiting"
+        f"{count} new, {document['left']} more waiting"
     )

@@ -26,7 +26,7 @@ def to_request(number: int) -> Request:
 
 
 def to_text(document: Document, *, body_only: bool = False) -> Iterator[str]:
-    """Yield the message, or the text alone, made harmless for a terminal."""
+    """Yield the message, or only its text, with control characters replaced."""
     from fairlead.cli.support.mail_text import message_lines
     from fairlead.text import printable_block
 

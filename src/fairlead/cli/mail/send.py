@@ -26,11 +26,11 @@ _PRIORITIES = ("urgent", "normal", "low")
 _INTENTS = ("request", "inform", "ack")
 _ADDRESS = re.compile(r"#?[\w.-]+(/[\w.-]+)*(,#?[\w.-]+(/[\w.-]+)*)*")
 _FIRST_OPTION = "\1"
-"""Stands among the words where the first option was. No word of a command line is like it."""
+"""A mark in the list of words, at the position of the first option. No word of a command line is equal to it."""
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """How a message is sent. `send` and `reply` have these options in common."""
+    """The options that `send` and `reply` share."""
 
     subject: str = ""
     body: str | None = None
@@ -46,7 +46,7 @@ class Draft(msgspec.Struct, frozen=True):
     key: str = ""
 
     def fields(self, now: float, key: str) -> dict[str, object]:
-        """Return the fields of the request. Without a key of its own the message gets `key`: it may be sent twice."""
+        """Return the fields of the request. `key` is the default idempotency key: a request may be sent twice."""
         priority = "urgent" if self.urgent else "low" if self.low else "normal"
         intent = "request" if self.request else "ack" if self.ack else "inform"
         if self.deadline is not None and intent == "inform":
@@ -60,7 +60,7 @@ class Draft(msgspec.Struct, frozen=True):
         }
 
     def body_source(self, word: str = "") -> tuple[str, str]:
-        """Return the text, and the file to read it from instead, if there is one. A dash is stdin."""
+        """Return the text and the file to read it from. One of them is empty. The file `-` is stdin."""
         if self.file is not None:
             return "", self.file
         text = self.body if self.body is not None else word
@@ -68,9 +68,10 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def split_words(words: Sequence[str], to: Sequence[str], draft: Draft) -> tuple[list[str], str]:
-    """Return the names and the text, which is the last word, unless that can only be a name.
+    """Return the recipients and the text. The text is the last word, unless that can only be a recipient.
 
-    `words` contains a mark where the first option was. With a subject, a plain word before it may be one more name.
+    `words` has a mark at the position of the first option. With a subject, a plain word before the mark may be a
+    recipient, too.
     """
     at = words.index(_FIRST_OPTION) if _FIRST_OPTION in words else len(words)
     names = [word for word in words if word != _FIRST_OPTION]
@@ -90,7 +91,7 @@ def _is_text(names: Sequence[str], before_options: int, draft: Draft) -> bool:
 
 
 def to_request(names: Sequence[str], body: str, draft: Draft, now: float, key: str) -> Request:
-    """Return the request that sends the message. Raise `UsageError` if nobody is named, or there is no text."""
+    """Return the request that sends the message. Raise `UsageError` if there is no recipient, or no text."""
     if not names:
         raise UsageError("send: to whom? Name an agent; fairlead agents lists them")
     if not (body.strip() or draft.subject.strip()):
@@ -99,7 +100,7 @@ def to_request(names: Sequence[str], body: str, draft: Draft, now: float, key: s
 
 
 def to_text(document: Document) -> Iterator[str]:
-    """Yield to whom the message was sent, and its number."""
+    """Yield the recipients and the number of the message."""
     from fairlead.cli.support.mail_text import sent_line
 
     yield sent_line(document)
@@ -137,10 +138,10 @@ _DRAFT_OPTIONS = (
 
 
 class _SendCommand(Command):
-    """Marks among the words where the first option was: Click does not keep that order."""
+    """Marks the position of the first option among the words. Click does not keep the order of words and options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words and the mark among them."""
+        """Parse the words, with the mark before the first option."""
         options = ("--", *(name for param in self.params for name in param.opts if isinstance(param, click.Option)))
         first = next((at for at, word in enumerate(args) if word.partition("=")[0] in options), len(args))
         return super().parse_args(ctx, [*args[:first], _FIRST_OPTION, *args[first:]] if first < len(args) else args)

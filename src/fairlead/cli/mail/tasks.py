@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_request(folder: str, *, show_all: bool) -> Request:
-    """Return the request for the tasks. `folder` is the client's own, where it keeps them."""
+    """Return the request for the tasks. `folder` is the client's folder that contains them."""
     return Request("GET", "tasks", {"all": str(show_all).lower(), "folder": folder})
 
 

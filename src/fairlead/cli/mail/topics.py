@@ -9,7 +9,7 @@ import click
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_topics
-from fairlead.cli.support.mail_client import SHOWN, Request, ask_mail, print_document
+from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
 from fairlead.cli.support.screen import Screen, stdout_screen
 from fairlead.errors import UsageError
 
@@ -32,7 +32,7 @@ def to_request(action: str, topic: str = "") -> Request:
 
 
 def to_text(document: Document, action: str, screen: Screen) -> Iterator[str]:
-    """Yield the topics, or what was done."""
+    """Yield the topics, or the result of `join` or `leave`."""
     from fairlead.cli.support.mail_text import table
 
     if action != "list":
@@ -49,7 +49,7 @@ def _run(caller: Caller, action: str, topic: str = "") -> int:
     return print_document(document, caller, to_text(document, action, stdout_screen()))
 
 
-@click.command("list", cls=Command, examples=("fairlead topics",), exit_codes=SHOWN)
+@click.command("list", cls=Command, examples=("fairlead topics",), exit_codes=LIST_EXIT_CODES)
 @caller_options
 def list_topics(caller: Caller) -> int:
     """List the topics and their subscribers."""

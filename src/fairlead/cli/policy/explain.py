@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.policy import CallEffects, RuleCheck
 
-_NOTHING = (
+_NOTHING_TO_EXPLAIN = (
     "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
     "or give a payload on stdin, e.g. fairlead explain < payload.json"
 )
 
 
 _MAX_ENTRIES = 6
-"""Files or programs of one kind that are shown."""
+"""How many files or programs of one kind are shown."""
 _MAX_ENTRY = 200
 
 
@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True):
 
     @property
     def names_call(self) -> bool:
-        """Whether the options say which call to explain; else a payload does."""
+        """Whether the options describe the call to explain. Otherwise a payload does."""
         return not (self.tool is None and self.command is None and self.file is None)
 
 
@@ -57,7 +57,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_event(options: Options, payload: Mapping[str, Any], folder: str) -> Event:
-    """Return the event to explain: the call that the options name, or the payload, in an absolute folder."""
+    """Return the event to explain: the call of the options, or the payload. `folder` is absolute."""
     fields = to_call(options) if options.names_call else dict(payload)
     if options.cwd is not None:
         fields["cwd"] = folder
@@ -88,7 +88,7 @@ def to_call(options: Options) -> dict[str, Any]:
 def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[str]:
     """Yield what a call does, the policy files, the rules and commands, and the verdict.
 
-    Of the rules on a tool call only those that matched are shown, unless `every_rule` is set.
+    For a tool call only rules that matched are shown, unless `every_rule` is set.
     """
     yield explanation.event
     if explanation.effects is not None:
@@ -101,8 +101,8 @@ def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[s
         yield from _deciding_rules(explanation)
     if explanation.commands:
         yield from ("", "commands that would run", *(f"  {command}" for command in explanation.commands))
-    ground = _ground(explanation, every_rule=every_rule)
-    yield from ("", f"verdict: {explanation.verdict} (exit code {explanation.exit_code}){ground}")
+    remark = _verdict_remark(explanation, every_rule=every_rule)
+    yield from ("", f"verdict: {explanation.verdict} (exit code {explanation.exit_code}){remark}")
     notes = {
         "otherwise": explanation.otherwise,
         "the user is asked" if explanation.verdict == "ask" else "the agent is told": explanation.told,
@@ -148,8 +148,8 @@ def _deciding_rules(explanation: Explanation) -> Iterator[str]:
         yield from ("", "rules that matched", *map(_rule_line, matched))
 
 
-def _ground(explanation: Explanation, *, every_rule: bool) -> str:
-    """Return what the verdict depends on, or rests on."""
+def _verdict_remark(explanation: Explanation, *, every_rule: bool) -> str:
+    """Return the condition of the verdict, or why there is no objection to a call."""
     if explanation.condition:
         return f", {explanation.condition}"
     if explanation.effects is None or explanation.verdict != "no objection":
@@ -205,7 +205,7 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     Shows what the guards understand of a call (files written, removed and read, scripts, programs that are not known),
     the rule that decides, the commands that would run, and what the agent would be told. Runs nothing.
 
-    A payload is what the client would send. What it leaves out is filled in: PreToolUse as the event, any session.
+    A payload is what the client would send. Missing fields are filled in: PreToolUse as the event, any session.
     """
     options = Options(**given)
     folder = options.cwd or "."
@@ -223,14 +223,14 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
 
 def _read_payload() -> dict[str, Any]:
     if current().stdin_is_terminal():
-        raise UsageError(_NOTHING)
+        raise UsageError(_NOTHING_TO_EXPLAIN)
     data = current().read_stdin(MAX_PAYLOAD + 1)
     if not data.strip():
-        raise UsageError(_NOTHING)
+        raise UsageError(_NOTHING_TO_EXPLAIN)
     try:
         payload = decode_json(data)
     except ValueError:
         payload = None
     if not isinstance(payload, dict):
-        parse(data)  # raises what is wrong with it
+        parse(data)  # raises an error that says what is wrong
     return dict(payload or {})

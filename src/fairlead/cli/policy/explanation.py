@@ -1,4 +1,4 @@
-"""What would happen to an event under a policy: the rules evaluated, the commands that would run. Runs nothing."""
+"""Explains what a policy would do with an event: the rules evaluated, the commands to run. Runs nothing."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Explanation(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
     verdict: str
     condition: str | None = None
-    """What the verdict depends on."""
+    """The condition of the verdict: that the commands pass."""
     otherwise: str | None = None
     """What happens if the condition does not hold."""
     told: str | None = None
-    """What the agent reads; where the verdict is `ask`, what the user reads."""
+    """The reason that the agent reads, or the user if the verdict is `ask`."""
     exit_code: int = 0
     message: str | None = None
     """A message to the user."""
     context: str | None = None
     """Text that is added to the model's context."""
     afterwards: str | None = None
-    """What is checked once the tool has run."""
+    """What the integrity check does after the tool has run."""
     looked: tuple[RuleCheck, ...] = ()
     commands: tuple[str, ...] = ()
     effects: CallEffects | None = None
@@ -88,7 +88,7 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
 
 
 def _describe(event: Event) -> str:
-    """Return the event and what it is about, on one line."""
+    """Return the event, its subject and its input on one line."""
     fields = getattr(event, "tool_input", {})
     detail = client_named(event.client).summary_of(fields) or getattr(event, "prompt", None) or ""
     return one_line(f"{event.event_name} {event.subject} {detail}", _MAX_EVENT_LENGTH)
@@ -121,7 +121,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
 
 
 def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
-    """Yield the checks; one that did not match says what it was compared with."""
+    """Yield the checks. To those that did not match, add the text that the rule was compared with."""
     for at, check in enumerate(verdict.checks):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
         is_named = subject and not check.matched
@@ -129,7 +129,7 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
 
 
 def _check_unparsable(verdict: Verdict, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
-    """Yield the setting by which a command that cannot be parsed is denied, or left to the user."""
+    """Yield a check for the setting `bash.unparsable`, if the command could not be parsed."""
     setting = merge_layers(layers).pre_tool_use.bash.unparsable
     if verdict.unknowns:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
@@ -150,10 +150,10 @@ def _check_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterato
 
 
 def _check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
-    for one in check_patterns(event, layers):
-        names = " and ".join(map(repr, one.subjects)) or "no name"
-        why = "matches everything" if one.pattern == "*" else f"compared with {names}"
-        yield RuleCheck(f"{one.section}.commands", one.pattern, one.file, matched=one.matched, why=why)
+    for check in check_patterns(event, layers):
+        names = " and ".join(map(repr, check.subjects)) or "no name"
+        why = "matches everything" if check.pattern == "*" else f"compared with {names}"
+        yield RuleCheck(f"{check.section}.commands", check.pattern, check.file, matched=check.matched, why=why)
 
 
 # -- commands ------------------------------------------------------------------------------------------

@@ -58,23 +58,23 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def _refuse_to_replace(folder: Path, options: Options) -> None:
-    """Raise `FairleadError` if there is a policy already, or one that a new file would put out of force."""
+    """Raise `FairleadError` if the folder has a policy, or one of conclaude's that a new file would replace."""
     if options.force:
         return
-    if ours := _first(folder, _OURS):
+    if own_file := _first(folder, _OURS):
         raise FairleadError(
-            f"{ours} exists already; edit it, or run init with --force, which keeps it as {ours.name}.bak"
+            f"{own_file} exists already; edit it, or run init with --force, which keeps it as {own_file.name}.bak"
         )
-    theirs = _first(folder, _CONCLAUDE)
-    if theirs and not options.from_conclaude:
+    conclaude_file = _first(folder, _CONCLAUDE)
+    if conclaude_file and not options.from_conclaude:
         raise FairleadError(
-            f"{theirs} works unchanged, so nothing was written; run init with --from-conclaude to make {NAME} of it, "
-            f"or with --force to start from the template"
+            f"{conclaude_file} works unchanged, so nothing was written; run init with --from-conclaude to make {NAME} "
+            f"of it, or with --force to start from the template"
         )
 
 
 def _first(folder: Path, names: Iterable[str]) -> Path | None:
-    """Return the first name that exists; a link that leads nowhere exists, too."""
+    """Return the first path that exists. A broken link exists, too."""
     return next((folder / name for name in names if os.path.lexists(folder / name)), None)
 
 
@@ -92,15 +92,15 @@ def _new_draft(folder: Path) -> Draft:
         *_check_lines(checks),
         *(f"{name} cannot be read, so it was skipped" for name in unreadable),
     ]
-    if theirs := _first(folder, _CONCLAUDE):
-        lines.append(f"{theirs.name} is no longer in force; its rules are not in {NAME}")
+    if conclaude_file := _first(folder, _CONCLAUDE):
+        lines.append(f"{conclaude_file.name} is no longer in force; its rules are not in {NAME}")
     return Draft(render_policy(checks, folder, files), about, tuple(lines))
 
 
 def _file_lines(files: Sequence[DetectedFiles]) -> Iterator[str]:
-    width = max((len(one.pattern) for one in files), default=0)
-    for one in files:
-        yield f"{one.pattern:<{width}}  {_PROTECTIONS[one.protection]}; there is {one.source}"
+    width = max((len(detected.pattern) for detected in files), default=0)
+    for detected in files:
+        yield f"{detected.pattern:<{width}}  {_PROTECTIONS[detected.protection]}; there is {detected.source}"
 
 
 def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
@@ -150,9 +150,9 @@ def _keep(before: Path) -> str:
     """Copy the previous file, so that the folder is never without a policy. A link is copied as a link."""
     kept = before.with_name(f"{before.name}.bak")
     if before.is_symlink():
-        spare = before.with_name(f"{before.name}.{os.getpid()}.tmp")
-        spare.symlink_to(before.readlink())
-        spare.replace(kept)
+        temporary = before.with_name(f"{before.name}.{os.getpid()}.tmp")
+        temporary.symlink_to(before.readlink())
+        temporary.replace(kept)
     else:
         _put(kept, before.read_bytes(), before.stat().st_mode & 0o777)
     return kept.name
@@ -161,7 +161,7 @@ def _keep(before: Path) -> str:
 def _put(file: Path, content: bytes, mode: int) -> None:
     """Write a file completely or not at all. A file or link of that name is replaced."""
     try:
-        descriptor, spare = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".tmp", dir=file.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".tmp", dir=file.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None  # not the name of the temporary file
     try:
@@ -170,10 +170,10 @@ def _put(file: Path, content: bytes, mode: int) -> None:
             os.fchmod(descriptor, mode)
             stream.flush()
             os.fsync(descriptor)
-        Path(spare).replace(file)
+        Path(temporary).replace(file)
     except BaseException:
         with suppress(OSError):
-            Path(spare).unlink()
+            Path(temporary).unlink()
         raise
 
 
@@ -183,7 +183,7 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 def to_text(
     folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
 ) -> Iterator[str]:
-    """Yield what was written, or would be, and what to do next. `kept` is the name of the previous file."""
+    """Yield what was written, or would be, and the next steps. `kept` is the name of the previous file."""
     yield f"{'wrote' if is_written else 'would write'} {folder / NAME}: {draft.about}"
     yield from (f"  {line}" for line in draft.lines)
     if kept:

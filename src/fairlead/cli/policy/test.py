@@ -1,4 +1,4 @@
-"""`fairlead test`: runs the tests of a policy, which stand under `tests:` in the file and in a folder beside it."""
+"""`fairlead test`: runs the tests of a policy, from `tests:` in the file and from a folder beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDER = ".fairlead-tests"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How one test ended."""
+    """The outcome of one test."""
 
     name: str
     passed: bool
@@ -59,7 +59,7 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def to_text(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield a line for each test, and the sum."""
+    """Yield a line for each test, and the totals."""
     for outcome in outcomes:
         yield f"ok    {outcome.name}" if outcome.passed else f"FAIL  {outcome.name}: {outcome.why}"
     failed = sum(not outcome.passed for outcome in outcomes)
@@ -90,7 +90,7 @@ def test(*, target: str, as_json: bool) -> int:
     """Run the tests of a policy file.
 
     They are under `tests:` in the policy, and in the YAML files of the folder .fairlead-tests beside it. A test is a
-    payload and the verdict that it must get. What the payload leaves out is filled in: PreToolUse as the event, the
+    payload and the verdict that it must get. Missing fields of the payload are filled in: PreToolUse as the event, the
     folder of the policy. No command is run.
     """
     if not os.path.exists(target):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairlead.policy import TrustedFile
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedFile(msgspec.Struct, frozen=True):
     """A trusted file, as `--list` shows it."""
 
     file: str
@@ -52,7 +52,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) -> Iterator[str]:
-    """Yield what a person trusts: the changes since they last did, or the whole file; and what comes into force."""
+    """Yield what a person is asked to trust: the file or its changes, and the settings that need the trust to apply."""
     yield from changes_to_text(file, text, before)
     withheld = withheld_settings(layer, ())
     yield (
@@ -62,9 +62,9 @@ def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) ->
     )
 
 
-def list_files() -> tuple[Listed, ...]:
-    """Return the trusted files, each with whether it is still as it was."""
-    return tuple(Listed(entry.file, entry.digest, entry.at, _state(entry)) for entry in list_trusted())
+def list_files() -> tuple[ListedFile, ...]:
+    """Return the trusted files, each with its state."""
+    return tuple(ListedFile(entry.file, entry.digest, entry.at, _state(entry)) for entry in list_trusted())
 
 
 def _state(entry: TrustedFile) -> str:
@@ -157,13 +157,13 @@ def untrust(*, path: str, assume_yes: bool) -> int:
 
 
 def _policy_at(path: str) -> str:
-    """Return the policy file that a path names: itself, or the nearest of a folder."""
+    """Return the policy file at a path: the file itself, or the nearest one of a folder."""
     if not os.path.lexists(path):
         raise UsageError(f"{path}: no such file or folder")
     if not os.path.isdir(path):
         return os.path.abspath(path)
     user_wide = user_wide_file()
-    nearest = next((found.file for found in find_policy_files(path) if found.file != user_wide), None)
+    nearest = next((policy.file for policy in find_policy_files(path) if policy.file != user_wide), None)
     if nearest is None:
         raise UsageError(f"{os.path.abspath(path)}: no policy here or in the folders above; `fairlead init` writes one")
     return nearest

@@ -1,4 +1,4 @@
-"""Trust in a file: what a person is shown, and what is recorded."""
+"""Shows a person the file to trust, and records the trust."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrustError(FairleadError):
-    """The record of what is trusted cannot be changed."""
+    """The record of trusted files cannot be written."""
 
 
 def is_hook_file(path: str) -> bool:
@@ -76,7 +76,7 @@ def changes_to_text(file: str, text: bytes, before: TrustedFile | None) -> Itera
 def to_text(
     file: str, text: bytes, before: TrustedFile | None, modules: Mapping[str, str], interpreter: str
 ) -> Iterator[str]:
-    """Yield what a person trusts: the file, or its changes since they last did; what it imports; what runs it."""
+    """Yield what a person is asked to trust: the file or its changes, its imports, and its interpreter."""
     yield from changes_to_text(file, text, before)
     known = before.modules if before is not None else {}
     for module, digest in sorted(modules.items()):

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 _MAX_PATTERNS = 40
-"""The most patterns that are listed for a person."""
+"""How many patterns are listed for a person."""
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedFile(msgspec.Struct, frozen=True):
     """A valid file, and how many rules and commands it has."""
 
     file: str
@@ -49,17 +49,17 @@ class Result(msgspec.Struct, frozen=True):
     """The outcome, as `--json` prints it."""
 
     valid: bool
-    files: tuple[Checked, ...] = ()
+    files: tuple[CheckedFile, ...] = ()
     mistakes: tuple[Diagnostic, ...] = ()
     hints: tuple[Diagnostic, ...] = ()
     guards: tuple[str, ...] = ()
-    """The single settings of `preToolUse` that are in force, by the files or by default."""
+    """The settings of `preToolUse` that are on, by the files or by default. Lists of rules are not among them."""
     warnings: tuple[str, ...] = ()
-    """What keeps the files from being applied to events."""
+    """Why the files are not applied to events."""
     patterns: tuple[PatternMatches, ...] = ()
     """How many files each pattern matches now."""
     changes: tuple[str, ...] = ()
-    """Where the files mean something else than to earlier versions, which read only the nearest."""
+    """What differs from earlier versions, which read only the nearest file."""
 
 
 def check(target: str) -> Result:
@@ -100,7 +100,7 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
     """
     folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:
-        nearest = next((found.file for found in find_policy_files(folder)), None)
+        nearest = next((policy.file for policy in find_policy_files(folder)), None)
         if folder != target and nearest != os.path.abspath(target):
             return ()
         return load_policy(folder, validating=True).warnings
@@ -111,8 +111,8 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
 # -- what is enforced ----------------------------------------------------------------------------------
 
 
-def _checked(layer: Layer) -> Checked:
-    return Checked(layer.file, _rules(layer.policy), _commands(layer.policy))
+def _checked(layer: Layer) -> CheckedFile:
+    return CheckedFile(layer.file, _rules(layer.policy), _commands(layer.policy))
 
 
 def _rules(policy: Policy) -> int:
@@ -223,9 +223,9 @@ def validate(*, target: str, as_json: bool) -> int:
     """Check a policy file and list every mistake.
 
     In a folder it checks all policy files upward and the user-wide one. Each mistake is a line on stderr:
-    file:line:column, what is wrong, and what would be right. With several files, a line says what each means beside the
-    others. A hint is about an entry that is valid but may not do what
-    you meant. A policy without mistakes is kept as the last good version, which applies if the file breaks later.
+    file:line:column, what is wrong, and what would be right. A hint is about an entry that is valid but may not do what
+    you meant. With several files, lines with `changed:` say what differs from earlier versions, which read only the
+    nearest file. A policy without mistakes is kept as the last good version, which applies if the file breaks later.
     """
     result = check(target)
     if as_json:

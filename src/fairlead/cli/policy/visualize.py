@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, PatternMatches
 
 _SHOWN = 5
-"""The most files of a rule that are shown without `--show-matches`."""
+"""How many files of a rule are shown without `--show-matches`."""
 _PATTERN_LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
 _SWITCHES = {
     "preventRootAdditions": "new files in the folder of the policy are blocked",
@@ -39,23 +39,23 @@ class ShownRule(msgspec.Struct, frozen=True):
     rule: str
     """The rule in words."""
     matches: str = ""
-    """How many files it matches now, in words; empty for a rule that is not about the names of files."""
+    """How many files it matches now, in words; empty for a rule without a file pattern."""
     count: int | None = None
     files: tuple[str, ...] = ()
 
 
 def shown_rules(layers: Sequence[Layer], only: str | None) -> Iterator[ShownRule]:
-    """Yield the rules of all files, with what they match now."""
-    matched = {(found.policy, found.setting): found for found in matched_files(layers)}
+    """Yield the rules of all layers, with the files that they match now."""
+    matched = {(matches.policy, matches.setting): matches for matches in matched_files(layers)}
     for layer in layers:
         for name in RULES if only is None else (only,):
             for rule in _rules(layer, name):
-                found = matched.get((layer.file, rule.setting))
-                yield rule if found is None else _with_files(rule, found)
+                matches = matched.get((layer.file, rule.setting))
+                yield rule if matches is None else _with_files(rule, matches)
 
 
-def _with_files(rule: ShownRule, found: PatternMatches) -> ShownRule:
-    return msgspec.structs.replace(rule, matches=describe_count(found), count=found.count, files=found.files)
+def _with_files(rule: ShownRule, matches: PatternMatches) -> ShownRule:
+    return msgspec.structs.replace(rule, matches=describe_count(matches), count=matches.count, files=matches.files)
 
 
 def _rules(layer: Layer, name: str) -> Iterator[ShownRule]:
@@ -131,8 +131,8 @@ def _relative(file: str, folder: str) -> str:
 def visualize(*, target: str, rule: str | None, show_matches: bool, as_json: bool) -> int:
     """Show which files each rule of a policy matches now.
 
-    It looks at the disk as the guards do: by the patterns of .gitignore, with `.git` left out. Of very many files it
-    looks at the first, and says so. For what a rule does to a tool call, see fairlead explain.
+    It finds files as the guards do: with the pattern rules of .gitignore, and without `.git`. If there are very many
+    files, it reads only the first ones, and says so. For what a rule does to a tool call, see fairlead explain.
     """
     if rule is not None and rule not in RULES:
         raise UsageError(f"no such rule: {rule}; the rules are {', '.join(RULES)}")

@@ -32,25 +32,28 @@ _ARGUMENTS = (("ID", "the id of a session; its first characters are enough"),)
 
 
 def find_session(sessions: Sequence[Session], given: str) -> Session:
-    """Return the one session whose id begins so. Raise `UsageError` if there is none, or more than one.
+    """Return the only session whose id starts with `given`. Raise `UsageError` if there is none, or more than one.
 
-    A whole id is that session, though its subagents' ids begin with it; else sessions that run come first.
+    A complete id names its session, although the ids of its subagents start with it. Otherwise a main session that runs
+    is preferred.
     """
-    matches = [one for one in sessions if one.id.startswith(given)] if given else []
-    main = [one for one in matches if not one.is_child]
-    for some in ([one for one in matches if one.id == given], [one for one in main if one.ended is None], main):
-        if len(some) == 1:
-            return some[0]
+    matches = [session for session in sessions if session.id.startswith(given)] if given else []
+    equal = [session for session in matches if session.id == given]
+    main = [session for session in matches if not session.is_child]
+    live = [session for session in main if session.ended is None]
+    for preferred in (equal, live, main):
+        if len(preferred) == 1:
+            return preferred[0]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        named = ", ".join(one_line(one.id) for one in matches[:_MAX_NAMED])
+        named = ", ".join(one_line(session.id) for session in matches[:_MAX_NAMED])
         raise UsageError(f"{len(matches)} sessions have an id that starts with {given!r}: {named}; give more of it")
     raise UsageError(f"no session's id starts with {given!r}; see fairlead sessions --all")
 
 
 def describe(session: Session, now: float) -> str:
-    """Return what a person has to know of a session before it is ended: its name, state and process."""
+    """Return the name, process and state of a session, for a person who is about to end it."""
     from fairlead.tui import row_texts
 
     lasts = duration(session.in_state(now))
@@ -58,12 +61,12 @@ def describe(session: Session, now: float) -> str:
 
 
 def to_clipboard(text: str) -> str:
-    """Return the control sequence by which a terminal copies a text (OSC 52)."""
+    """Return the control sequence that makes a terminal copy a text (OSC 52)."""
     return f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
 
 
 def to_document(session: Session, message: str) -> str:
-    """Return what `--json` prints."""
+    """Return the JSON that `--json` prints."""
     return json.dumps({"session": session.id, "message": message})
 
 
@@ -94,8 +97,8 @@ def _done(session: Session, message: str, *, as_json: bool) -> int:
 
 
 def _main_of(session: Session, sessions: Sequence[Session]) -> Session:
-    """Return the main session of a subagent: it has the pane."""
-    by_id = {one.id: one for one in sessions}
+    """Return the main session of a subagent, which has the pane."""
+    by_id = {known.id: known for known in sessions}
     while session.parent in by_id:
         session = by_id[session.parent]
     return session
@@ -106,7 +109,7 @@ def _main_of(session: Session, sessions: Sequence[Session]) -> Session:
 def go(session: str, *, as_json: bool) -> int:
     """Go to the tmux pane of a session.
 
-    The terminal that shows that tmux switches to it. Of a subagent it is the pane of its session.
+    The terminal that shows that tmux session switches to the pane. A subagent has the pane of its session.
     """
     import asyncio
 
@@ -124,14 +127,14 @@ def go(session: str, *, as_json: bool) -> int:
 def mail(session: str, text: str, *, as_json: bool) -> int:
     """Send a message to the agent of a session.
 
-    As `fairlead send` does, for those who know the session and not the name of its agent.
+    Like `fairlead send`, but takes the id of the session instead of the name of its agent.
     """
     from fairlead.tui import send_mail
 
     if not text.strip():
         raise UsageError("sessions mail: there is nothing to send; give a text")
-    found = find_session(_sessions(), session)
-    return _done(found, send_mail(found, text), as_json=as_json)
+    target = find_session(_sessions(), session)
+    return _done(target, send_mail(target, text), as_json=as_json)
 
 
 @_session_command("interrupt", "fairlead sessions interrupt 5f0c8a4e")
@@ -139,16 +142,16 @@ def mail(session: str, text: str, *, as_json: bool) -> int:
 def interrupt(session: str, *, as_json: bool) -> int:
     """Interrupt what a session does.
 
-    The key that interrupts the client is pressed in its tmux pane, if its process still runs there. A question that is
-    open is dismissed by it, and never granted.
+    Presses the client's interrupt key in its tmux pane, if its process still runs there. This dismisses an open
+    question, and never grants it.
     """
     import asyncio
 
     from fairlead.tui import interrupt_session
 
     refuse_below_session("interrupt a session")
-    found = find_session(_sessions(), session)
-    return _done(found, asyncio.run(interrupt_session(found)), as_json=as_json)
+    target = find_session(_sessions(), session)
+    return _done(target, asyncio.run(interrupt_session(target)), as_json=as_json)
 
 
 @_session_command("end", "fairlead sessions end 5f0c8a4e")
@@ -157,17 +160,17 @@ def interrupt(session: str, *, as_json: bool) -> int:
 def end(session: str, *, yes: bool, as_json: bool) -> int:
     """End a session.
 
-    Its process is asked to end, as when its terminal is closed; the conversation can be resumed. It asks twice. The
-    process is known by its pid and by when it started: another one that has the pid now is left alone.
+    Asks for two confirmations, then tells the process to end, as when its terminal is closed. The conversation can be
+    resumed. The process is known by its pid and its start time, so another process that has the same pid now is safe.
     """
     from fairlead.tui import end_session, require_process
 
     refuse_below_session("end a session")
-    found = find_session(_sessions(), session)
-    require_process(found, "ended")
-    require_person(f"end {describe(found, time())}", assume_yes=yes)
+    target = find_session(_sessions(), session)
+    require_process(target, "ended")
+    require_person(f"end {describe(target, time())}", assume_yes=yes)
     require_person("end it, with everything that it and its subagents are doing", assume_yes=yes)
-    return _done(found, end_session(found), as_json=as_json)
+    return _done(target, end_session(target), as_json=as_json)
 
 
 @_session_command("transcript", "fairlead sessions transcript 5f0c8a4e | grep error")
@@ -181,11 +184,11 @@ def transcript(session: str, *, path: bool) -> int:
 
     refuse_below_session("read a session's transcript")
     sessions = _sessions()
-    found = find_session(sessions, session)
+    target = find_session(sessions, session)
     if path:
-        print_line(one_line(found.transcript))
+        print_line(one_line(target.transcript))
         return 0
-    lines = transcript_lines(found, _main_of(found, sessions))
+    lines = transcript_lines(target, _main_of(target, sessions))
     if sys.stdout.isatty():
         show_in_pager(lines)
     else:
@@ -200,11 +203,11 @@ def copy(session: str) -> int:
     The terminal copies it, if it allows programs to (OSC 52). Without a terminal the id is printed.
     """
     refuse_below_session("copy a session's id")
-    found = find_session(_sessions(), session)
+    target = find_session(_sessions(), session)
     if not sys.stdout.isatty():
-        print_line(one_line(found.id))
+        print_line(one_line(target.id))
         return 0
-    sys.stdout.write(to_clipboard(found.id))
+    sys.stdout.write(to_clipboard(target.id))
     sys.stdout.flush()
-    print_line(f"copied: {one_line(found.id)}")
+    print_line(f"copied: {one_line(target.id)}")
     return 0

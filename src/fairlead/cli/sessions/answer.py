@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DECISIONS = ("allow", "deny")
-_OFF = (
+_ANSWERS_OFF = (
     "questions can be answered in the client alone; set `attention: {answer: true}` in the user-wide policy, "
     "and run fairlead hooks install --answer"
 )
 _MAX_LINES = 12
-"""Lines of a question that the list shows; --json has all of them."""
+"""How many lines of a question the list shows; --json has all of them."""
 _NO_ANSWER = frozenset({400, 403, 404})
 
 
 class AnswerRefused(FairleadError):
-    """The daemon did not take an answer."""
+    """The daemon refused an answer."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ def to_text(document: dict[str, Any], now: float) -> Iterator[str]:
     """Yield the open questions, each with its id, its agent and what it asks."""
     questions = document["questions"]
     if not questions:
-        yield "no open questions" if document["enabled"] else f"no open questions: {_OFF}"
+        yield "no open questions" if document["enabled"] else f"no open questions: {_ANSWERS_OFF}"
     for question in questions:
         who = f"{question['agent_type'] or 'subagent'} of " if question["agent"] else ""
         folder = (question["project"] or question["cwd"]).rstrip("/").rpartition("/")[2]
@@ -98,7 +98,7 @@ def _question_lines(question: dict[str, Any]) -> Iterator[str]:
 
 
 def to_result(document: dict[str, Any], options: Options) -> str:
-    """Return what was answered, in one line."""
+    """Return the result of an answer, in one line."""
     question = document["question"]
     verb = "denied" if options.decision == "deny" else "answered" if options.choose else "allowed once"
     verb += f" on {one_line(question['host'])}" if question.get("host") else ""
@@ -133,9 +133,9 @@ def to_result(document: dict[str, Any], options: Options) -> str:
 def answer(**given: Any) -> int:
     """Answer a question of a session, or list the open ones.
 
-    Without an id it lists what can be answered here, in a team also of other hosts that take answers (ID@HOST, or the
-    id alone). An answer holds once, for that call. Whoever answers first decides: you here, or in the client. Only a
-    person can answer: the command refuses below an agent's session.
+    Without an id it lists the questions that can be answered here; in a team, also those of other hosts that take
+    answers (ID@HOST, or the id alone). An answer applies to that call only. The first answer decides, here or in the
+    client. Only a person can answer: the command refuses below an agent's session.
     """
     options = Options(**given)
     method, path, body = to_request(options)

@@ -1,4 +1,4 @@
-"""`fairlead history`: sessions that have ended or run, a search in what they were told and ran, one with its events."""
+"""`fairlead history`: lists past and running sessions, searches their prompts and commands, or shows one session."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def parse_since(text: str, now: float) -> str:
-    """Return a time as the daemon takes it: Unix time, or `left`. Raises `UsageError`."""
+    """Return a time as the daemon's API expects it: Unix time, or `left`. Raises `UsageError`."""
     if text == "left":
         return text
     if text in {"today", "yesterday"}:
@@ -102,12 +102,12 @@ def _ask(path: str) -> Any:
 
 
 def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[str]:
-    """Yield what was found, and how to get the next page."""
+    """Yield the sessions or matches of a page, and how to get the next page."""
     if options.search:
         yield from _match_lines(page, columns)
     else:
         yield _heading(page)
-        width = max((len(one_line(one.host)) for one in page.sessions), default=0)
+        width = max((len(one_line(session.host)) for session in page.sessions), default=0)
         for session in page.sessions:
             yield _cut(_session_line(session, page.now, width), columns)
     if page.others is not None:
@@ -117,7 +117,7 @@ def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[st
 
 
 def _others_lines(others: OtherHosts, now: float) -> Iterator[str]:
-    """Yield what is wrong with the part of the other hosts; nothing if it is complete."""
+    """Yield why sessions of the other hosts are missing or old; nothing if the list is complete."""
     why = f": {one_line(others.why, 300)}" if others.why else ""
     if others.state == "old":
         yield f"the other hosts are shown as of {ago(others.at, now)}{why}"
@@ -131,12 +131,14 @@ def _others_lines(others: OtherHosts, now: float) -> Iterator[str]:
 
 def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator[str]:
     """Yield a session's figures, its subagents and its events, the newest last."""
-    one = history.session
-    yield _cut("  ".join(filter(None, (one_line(one.id), one_line(one.host), one_line(one.folder)))), columns)
-    if one.prompt:
-        yield _cut(f"  {one_line(one.prompt)}", columns)
-    yield _cut(f"  {_clock(one.started)} to {_end(one)}, {_length(one, now)}, {money(one.total_usd)}", columns)
-    yield _cut(f"  {', '.join(_counts(one)) or 'no events'}", columns)
+    session = history.session
+    names = (one_line(session.id), one_line(session.host), one_line(session.folder))
+    yield _cut("  ".join(filter(None, names)), columns)
+    if session.prompt:
+        yield _cut(f"  {one_line(session.prompt)}", columns)
+    span = f"{_clock(session.started)} to {_end(session)}, {_length(session, now)}"
+    yield _cut(f"  {span}, {money(session.total_usd)}", columns)
+    yield _cut(f"  {', '.join(_counts(session)) or 'no events'}", columns)
     for agent in history.subagents:
         lasted = "runs" if agent.ended is None else duration(agent.ended - agent.started)
         name = f"{one_line(agent.id)}  {one_line(agent.type)}"
@@ -151,25 +153,25 @@ def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator
 def _heading(page: HistoryPage) -> str:
     if not page.sessions:
         return f"no session since {_clock(page.since)}"
-    running = sum(one.ended is None for one in page.sessions)
+    running = sum(session.ended is None for session in page.sessions)
     number = f"{len(page.sessions)}{' or more' if page.next else ''} session{'' if len(page.sessions) == 1 else 's'}"
     return f"since {_clock(page.since)}: {number}, {running} running, {money(page.usd)}"
 
 
-def _session_line(one: HistorySession, now: float, host_width: int = 0) -> str:
-    state = ">" if one.ended is None else "x"
-    project = fit(one_line(one.folder.rstrip("/").rpartition("/")[2]) or "no folder", 14)
-    notes = [f"{one.blocked} blocked"] if one.blocked else []
-    notes += [f"{one.subagents} subagents"] if one.subagents else []
-    what = "; ".join([*notes, one_line(one.prompt)] if one.prompt else notes)
-    figures = f"{_length(one, now):>6}  {money(one.cost_usd):>7}  {one.tools:>4} calls"
-    host = f"{one_line(one.host):<{host_width}}  " if host_width else ""
-    name = f"{one_line(one.id)[:_SHOWN_ID]:<8}"
-    return f"{state} {_clock(one.started)}  {figures}  {name}  {host}{project}  {what}".rstrip()
+def _session_line(session: HistorySession, now: float, host_width: int = 0) -> str:
+    state = ">" if session.ended is None else "x"
+    project = fit(one_line(session.folder.rstrip("/").rpartition("/")[2]) or "no folder", 14)
+    notes = [f"{session.blocked} blocked"] if session.blocked else []
+    notes += [f"{session.subagents} subagents"] if session.subagents else []
+    what = "; ".join([*notes, one_line(session.prompt)] if session.prompt else notes)
+    figures = f"{_length(session, now):>6}  {money(session.cost_usd):>7}  {session.tools:>4} calls"
+    host = f"{one_line(session.host):<{host_width}}  " if host_width else ""
+    name = f"{one_line(session.id)[:_SHOWN_ID]:<8}"
+    return f"{state} {_clock(session.started)}  {figures}  {name}  {host}{project}  {what}".rstrip()
 
 
 def _match_lines(page: HistoryPage, columns: int) -> Iterator[str]:
-    """Yield the texts that were found, below the session that they are of."""
+    """Yield the matching texts, below the session of each."""
     if not page.matches:
         yield "nothing found"
     last = ("", "")
@@ -194,27 +196,27 @@ def _entry_line(entry: TimelineEntry) -> str:
     return f"{_clock(entry.at, with_seconds=True)}  {what}  {verdict:<7}  {agent}{text}".rstrip()
 
 
-def _counts(one: HistorySession) -> list[str]:
+def _counts(session: HistorySession) -> list[str]:
     counted = {
-        "events": one.events,
-        "prompts": one.prompts,
-        "tool calls": one.tools,
-        "failed": one.failures,
-        "blocked": one.blocked,
-        "asked": one.asked,
-        "subagents": one.subagents,
+        "events": session.events,
+        "prompts": session.prompts,
+        "tool calls": session.tools,
+        "failed": session.failures,
+        "blocked": session.blocked,
+        "asked": session.asked,
+        "subagents": session.subagents,
     }
     return [f"{number} {name}" for name, number in counted.items() if number]
 
 
-def _length(one: HistorySession, now: float) -> str:
-    return duration((now if one.ended is None else one.ended) - one.started)
+def _length(session: HistorySession, now: float) -> str:
+    return duration((now if session.ended is None else session.ended) - session.started)
 
 
-def _end(one: HistorySession) -> str:
-    if one.ended is None:
+def _end(session: HistorySession) -> str:
+    if session.ended is None:
         return "now"
-    return f"{_clock(one.ended)}{f' ({one_line(one.end_reason)})' if one.end_reason else ''}"
+    return f"{_clock(session.ended)}{f' ({one_line(session.end_reason)})' if session.end_reason else ''}"
 
 
 def _clock(at: float, *, with_seconds: bool = False) -> str:
@@ -269,9 +271,9 @@ def _cut(line: str, columns: int) -> str:
 def history(**given: Any) -> int:
     """Show what sessions did and cost, also those that have ended.
 
-    The last active one comes first: when it started, how long it lasted, what it cost since then, its tool calls, id
-    and project, and what it was first asked to do. What was recorded is shown, without secrets, as far back as
-    `journal.keepDays` reaches. In a team also the sessions of other hosts that copy events (`team.events`) are shown.
+    The most recently active session comes first: its start, its duration, its cost since the time of `--since`, its
+    tool calls, id and project, and its first prompt. Shows what was recorded, without secrets, as far back as
+    `journal.keepDays` reaches. In a team, also shows the sessions of other hosts that copy events (`team.events`).
     """
     options = Options(**{name: value for name, value in given.items() if value is not None})
     invocation = current()

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _LABELS = {"attention": "! needs you", "working": "> working", "idle": "- idle", "ended": "x ended"}
-"""By state, in the order of the list."""
+"""The label of each state, in the order of the list."""
 
 _TIMED_OUT = 3
 _HAS_ENDED = 4
-_MAX_SILENCE = 40.0
+_STREAM_TIMEOUT = 40.0
 _COLUMNS_WITHOUT_TERMINAL = 120
 _SHOWN_ID = 8
 _MAX_QUESTION = 60
-"""Characters of a question in a status bar."""
+"""How many characters of a question a status bar shows."""
 
 
 # -- text ----------------------------------------------------------------------------------------------
@@ -64,9 +64,9 @@ def running(sessions: Iterable[Session]) -> list[Session]:
 
 
 def to_line(sessions: Iterable[Session], now: float, costs: Costs = Costs()) -> str:  # noqa: B008 - a frozen value
-    """Return one line for a status bar: who needs the user, how many do what, what today cost; "" if none runs.
+    """Return one line for a status bar: the session that needs the user, counts by state, and the cost of today.
 
-    The sessions are counted as the view counts them.
+    It is "" if no session runs. The sessions are counted as in `fairlead watch`.
     """
     from fairlead.tui import count_sessions, project_of, row_texts
 
@@ -98,7 +98,7 @@ def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
 
 
 def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
-    """Yield the sessions of other hosts, each below its name and how old the news of it are."""
+    """Yield the sessions of other hosts, below the name of each host and the age of its last update."""
     for host in hosts:
         yield ""
         stale = "; NO NEWS since, this is what it told last" if host.is_stale else ""
@@ -109,7 +109,7 @@ def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
 
 
 def hosts_to_line(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
-    """Yield what a status bar shows of each other host; nothing of one where no session runs."""
+    """Yield the status bar text of each other host on which a session runs."""
     for host in hosts:
         if line := to_line(team_sessions([host]), now):
             yield f"{one_line(host.host)}: {line}"
@@ -124,14 +124,14 @@ def to_tree(  # noqa: PLR0913 - keyword-only
     costs: Costs | None = None,
     hosts: Iterable[HostSessions] = (),
 ) -> Iterable[str]:
-    """Return the lines of `fairlead watch`, without a screen."""
+    """Return the rows of `fairlead watch` as plain text."""
     from fairlead.tui import View, plain_view
 
     return plain_view(sessions, View(show_ended=show_ended), now, columns, costs, hosts=hosts)
 
 
 def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
-    """Return what `--json` prints."""
+    """Return the document that `--json` prints."""
     return {"now": now, **({"costs": costs} if costs else {}), "sessions": _rows(sessions, now)}
 
 
@@ -169,13 +169,13 @@ def find_attention(sessions: list[Session]) -> str | None:
 
 
 def find_idle(sessions: list[Session]) -> str | None:
-    """Return the id of a session if all of them are idle."""
+    """Return the id of a session if all sessions that run are idle."""
     live = [session for session in sessions if session.ended is None]
     return live[0].id if live and all(state_name(s) == "idle" for s in live) else None
 
 
 def find_ended(sessions: list[Session]) -> str | None:
-    """Return `ended` if all of them have ended."""
+    """Return `ended` if all sessions have ended."""
     return None if any(session.ended is None for session in sessions) else ENDED
 
 
@@ -201,7 +201,7 @@ def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
 
 
 def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
-    """Return what `wait` prints, and the sessions that it is about; `None` if the time is up."""
+    """Return what `wait` prints, and the sessions that meet the condition; `None` if the time is up."""
     deadline = monotonic() + options.timeout
     document = request_sessions()
     known = {session.id: session for session in _to_sessions(document["sessions"])}
@@ -211,21 +211,21 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
         if kind == "timeout":
             return None, []
         update_sessions(known, kind, data)
-        meant = [session for session in known.values() if session.id.startswith(options.session)]
-        result = _CONDITIONS[options.until](meant)
+        watched = [session for session in known.values() if session.id.startswith(options.session)]
+        result = _CONDITIONS[options.until](watched)
         if result is None and options.session:
-            result = find_ended(meant)  # nothing else can become true of it
+            result = find_ended(watched)  # an ended session meets no other condition
         if result is not None:
-            return result, [session for session in meant if result in {session.id, ENDED}]
+            return result, [session for session in watched if result in {session.id, ENDED}]
     raise DaemonUnavailable("the daemon has stopped; start another: fairlead daemon start")
 
 
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the events of the stream until the time is up. An empty one comes first: the sessions as they are."""
+    """Yield the events of the stream until the deadline. The first one is empty, to check the sessions as they are."""
     yield "", None
     while (left := deadline - monotonic()) > 0:
         try:
-            yield from stream_events(path, timeout=min(left, _MAX_SILENCE))
+            yield from stream_events(path, timeout=min(left, _STREAM_TIMEOUT))
         except DaemonUnavailable:
             if monotonic() < deadline:
                 raise
@@ -268,14 +268,14 @@ def _to_sessions(rows: object) -> list[Session]:
 def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json: bool) -> int:
     """List the sessions and their subagents.
 
-    Those that need you come first. In a team, those of each other host follow, with how old the news of it are.
+    Sessions that need you come first. In a team, those of each other host follow, with the age of its last update.
     """
     if line:
         try:
             document = current().request("GET", "/v1/sessions")
             text = to_line(_to_sessions(document["sessions"]), time(), _to_costs(document) or Costs())
-            there = hosts_to_line(() if here else _to_hosts(document), time())
-            print_line(" | ".join(filter(None, (user_mail(), text, *there))))
+            host_texts = hosts_to_line(() if here else _to_hosts(document), time())
+            print_line(" | ".join(filter(None, (user_mail(), text, *host_texts))))
         except DaemonUnavailable:
             print_line("")
         return 0
@@ -284,8 +284,8 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
     hosts = () if here else _to_hosts(document)
     sessions = known if show_all else running(known)
     if as_json:
-        elsewhere = [{**msgspec.to_builtins(one), "sessions": _rows(one.sessions, document["now"])} for one in hosts]
-        print_line(json.dumps({**to_document(sessions, document["now"], document.get("costs")), "hosts": elsewhere}))
+        host_rows = [{**msgspec.to_builtins(host), "sessions": _rows(host.sessions, document["now"])} for host in hosts]
+        print_line(json.dumps({**to_document(sessions, document["now"], document.get("costs")), "hosts": host_rows}))
     elif tree:
         columns = current().columns(_COLUMNS_WITHOUT_TERMINAL)
         costs = _to_costs(document)
@@ -328,8 +328,8 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
 def wait(*, until: str | None, as_json: bool, **given: Any) -> int:
     """Wait until a session needs you, is idle, or has ended.
 
-    Then it prints the session's id. Waiting for one session ends when that session has ended, whatever was waited for:
-    then it prints `ended`. Without --until it waits for that.
+    Then it prints the session's id. With --session it also returns when that session has ended, and prints `ended`.
+    Without --until it waits for the end of the session.
     """
     if until is None and not given["session"]:
         raise UsageError(f"sessions wait: until when? Give --until with one of {', '.join(_CONDITIONS)}")

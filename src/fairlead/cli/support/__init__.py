@@ -1,1 +1,1 @@
-"""What several commands share: Click classes, parameter types, the mail client, and text for terminals."""
+"""Code that several commands share: Click classes, parameter types, the mail client, and text for terminals."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """On whose behalf a mail command asks."""
+    """The agent and session on whose behalf a mail command asks, and its output format."""
 
     name: str = ""
     session: str = ""

@@ -28,7 +28,7 @@ _BEFORE_SUBCOMMAND = frozenset({"--as", "--session", "--session-id"})
 
 
 class _FixedParams(click.Command):
-    """Its parameters do not change once it was used: Click would collect and check them for every command line."""
+    """Builds its parameters and parser once. Click would build and check them for every command line."""
 
     _fixed_params: list[click.Parameter] | None = None
     _parser: Any = None
@@ -40,7 +40,7 @@ class _FixedParams(click.Command):
         return self._fixed_params
 
     def make_parser(self, ctx: click.Context) -> Any:
-        """Return the parser for a command line. It keeps nothing of one but the context."""
+        """Return the parser for a command line: a copy of the cached one, which has no state but the context."""
         if self._parser is None:
             self._parser = super().make_parser(ctx)
         parser = copy(self._parser)
@@ -55,7 +55,7 @@ class _FixedParams(click.Command):
 class Command(_FixedParams):
     """A command whose help shows examples and exit codes, and whose texts may begin with a dash."""
 
-    allow_extra_args = True  # refused below, in our own words
+    allow_extra_args = True  # `parse_args` refuses them, with our own message
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Command(_FixedParams):
         exit_codes: Sequence[tuple[int, str]] = (),
         **settings: Any,
     ) -> None:
-        """Take what the help says about the arguments, examples and exit codes; the rest is Click's."""
+        """Take the help texts for arguments, examples and exit codes. All other parameters are Click's."""
         super().__init__(*args, **{"context_settings": _SETTINGS, **settings})
         self.arguments = arguments
         self.examples = examples
@@ -76,7 +76,7 @@ class Command(_FixedParams):
         try:
             rest = super().parse_args(ctx, mark_texts(args))
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # some of Click's do not say which command it is
+            error.ctx = error.ctx or ctx  # some errors of Click have no context
             raise
         for name, value in ctx.params.items():
             ctx.params[name] = unmark(value)
@@ -105,7 +105,7 @@ class Command(_FixedParams):
 
 
 class Group(_FixedParams, click.Group):
-    """Commands by sections, each imported when it is run. One of them may be the default."""
+    """A group of commands in sections. Each command is imported when it is run. One may be the default."""
 
     def __init__(self, entry: Entry, sections: Sequence[Section], **settings: Any) -> None:
         """Make the group of an entry that has subcommands."""
@@ -120,7 +120,7 @@ class Group(_FixedParams, click.Group):
         )
         self.entry = entry
         self.sections = sections
-        self.entries = {one.name: one for section in sections for one in section.entries}
+        self.entries = {entry.name: entry for section in sections for entry in section.entries}
         self._groups: dict[str, Group] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -129,7 +129,7 @@ class Group(_FixedParams, click.Group):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; `None` if there is no such."""
+        """Import and return a command; `None` if it does not exist."""
         del ctx
         entry = self.entries.get(cmd_name)
         command = self._groups.get(cmd_name) or (entry and load(entry))
@@ -138,7 +138,7 @@ class Group(_FixedParams, click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the subcommand, also behind options. Without one, run the default, or print the help to stderr."""
+        """Find the subcommand, even after options. Without one, run the default, or print the help to stderr."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         if self.entry.default:
@@ -162,9 +162,9 @@ class Group(_FixedParams, click.Group):
         from click.shell_completion import CompletionItem
 
         commands = [
-            CompletionItem(name, help=one.summary)
-            for name, one in self.entries.items()
-            if name.startswith(incomplete) and not one.is_hidden
+            CompletionItem(name, help=entry.summary)
+            for name, entry in self.entries.items()
+            if name.startswith(incomplete) and not entry.is_hidden
         ]
         default = self.get_command(ctx, self.entry.default)
         return [*commands, *click.Command.shell_complete(default or self, ctx, incomplete)]
@@ -174,7 +174,7 @@ class Group(_FixedParams, click.Group):
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         for section in self.sections:
-            rows = [(one.name, one.summary) for one in section.entries if not one.is_hidden]
+            rows = [(entry.name, entry.summary) for entry in section.entries if not entry.is_hidden]
             with formatter.section(section.title):
                 formatter.write_dl(rows)
         default = self.get_command(ctx, self.entry.default)
@@ -203,7 +203,7 @@ class Group(_FixedParams, click.Group):
 
 
 def _printing_help(option: click.Option | None) -> click.Option | None:
-    """Make the option print to the stdout of the invocation; Click prints to that of the process."""
+    """Make `--help` print to the stdout of the invocation. Click prints to the stdout of the process."""
     if option is not None:
         option.callback = _print_help
     return option
@@ -232,7 +232,7 @@ def load(entry: Entry) -> click.Command:
     from importlib import import_module
 
     module, _, name = entry.target.partition(":")
-    with nullcontext() if current().is_served else light_imports():  # it changes what other threads can import
+    with nullcontext() if current().is_served else light_imports():  # light imports affect all threads
         command: click.Command = getattr(import_module(f"fairlead.cli.{module}"), name)
     return command
 

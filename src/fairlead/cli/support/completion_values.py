@@ -1,4 +1,4 @@
-"""Values that the shell completes: agents, sessions, topics and messages. Asks a running daemon, and starts none."""
+"""Shell completion of agents, sessions, topics and messages. Asks a running daemon, and starts none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_MESSAGES = 50
 def complete_agents(ctx: Context, param: Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of agents."""
     del ctx, param
-    agents = [(one["name"], one["presence"]) for one in _ask("/v1/mail/agents?all=false").get("agents", ())]
+    agents = [(agent["name"], agent["presence"]) for agent in _ask("/v1/mail/agents?all=false").get("agents", ())]
     return _items([*agents, ("User", "the user"), ("everyone", "in this project")], incomplete)
 
 
@@ -25,13 +25,13 @@ def complete_sessions(ctx: Context, param: Parameter, incomplete: str) -> list[C
     """Complete the ids of sessions."""
     del ctx, param
     sessions = _ask("/v1/sessions").get("sessions", ())
-    return _items([(one["id"], one.get("title") or one.get("cwd") or "") for one in sessions], incomplete)
+    return _items([(row["id"], row.get("title") or row.get("cwd") or "") for row in sessions], incomplete)
 
 
 def complete_topics(ctx: Context, param: Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of topics."""
     del ctx, param
-    return _items([(one["name"], "") for one in _ask("/v1/mail/topics").get("topics", ())], incomplete)
+    return _items([(topic["name"], "") for topic in _ask("/v1/mail/topics").get("topics", ())], incomplete)
 
 
 def complete_messages(ctx: Context, param: Parameter, incomplete: str) -> list[CompletionItem]:

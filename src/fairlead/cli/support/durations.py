@@ -19,7 +19,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def read_duration(option: str, text: str, *, positive: bool = False) -> float:
-    """Return the seconds. Raise `UsageError`, naming the option, if the text is no duration; or 0, if `positive`."""
+    """Return the seconds. Raise `UsageError` if the text is no duration, or if it is 0 and `positive` is set."""
     seconds = parse_duration(text)
     if seconds is None or (positive and not seconds):
         above = " above 0" if positive else ""

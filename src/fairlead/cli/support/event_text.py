@@ -25,13 +25,13 @@ _ASKING = frozenset({"PermissionRequest", "Elicitation", "StopFailure"})
 
 _WIDE = (14, 19, 8, 18, 7, 8)
 _NARROW = (8, 17, 8, 10, 7, 0)
-"""Cells of the columns before the reason. A narrow line has no date and no duration, so that some of it fits."""
+"""Widths of the columns before the reason. A narrow line has no date and no duration, to leave space for the reason."""
 
 _MIN_WIDE_SCREEN = 110
 
 
 def record_to_json(record: Record) -> str:
-    """Return a record on one line, with every field, also those with their default."""
+    """Return a record as JSON on one line, with every field, including defaults."""
     config = record.__struct_config__
     fields = {field.encode_name: getattr(record, field.name) for field in msgspec.structs.fields(record)}
     return msgspec.json.encode({config.tag_field: config.tag, **fields}).decode()
@@ -75,7 +75,7 @@ def _asked(record: EventRecord) -> str:
     try:
         event = client.parse(bytes(record.payload), record.event)
     except FairleadError:
-        return ""  # the journal keeps a part of it, or nothing
+        return ""  # the journal has only a part of the payload, or none
     if isinstance(event, PermissionRequest):
         return client.question_of(event.tool_name, event.tool_input).strip()
     if isinstance(event, Elicitation):

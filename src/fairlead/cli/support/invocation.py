@@ -1,7 +1,7 @@
 """The process that a command runs for: its streams, terminal, folder and variables, and how it asks the daemon.
 
 A command runs in a process of its own, or in the daemon for a launcher. So it uses `current()` where a program would
-use `print`, `os.environ`, `os.getcwd` and `sys.stdin`: in the daemon those belong to somebody else.
+use `print`, `os.environ`, `os.getcwd` and `sys.stdin`, which in the daemon are those of the daemon.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ class Invocation:
     """Whether the daemon runs the command for a launcher."""
 
     def __init__(self, launch_id: str = "") -> None:
-        """Take the id that the launcher gave the command when it started, if it did."""
+        """Take the id that the launcher gave the command; "" if no launcher started it."""
         self.launch_id = launch_id
 
     def begin(self, entry: Entry) -> None:
-        """Note which command is about to run."""
+        """Called before a command runs."""
 
     def needs_process(self, why: str) -> None:
-        """Note that the command can only go on in a process of its own."""
+        """Called when the command can only continue in a process of its own."""
 
     def check_work(self, amount: int) -> None:
-        """Note how much work the command does, in records or files that it reads."""
+        """Called with the number of records or files that the command has read so far."""
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The variables."""
+        """The environment variables."""
         return os.environ
 
     @property
     def stdout(self) -> TextIO:
-        """The stream; it also has a `buffer` for bytes."""
+        """The stream for output. It also has a `buffer` for bytes."""
         return sys.stdout
 
     @property
     def stderr(self) -> TextIO:
-        """The stream."""
+        """The stream for errors."""
         return sys.stderr
 
     @property
     def started_at(self) -> float:
-        """When the command was started, on the monotonic clock; a launcher may have waited before."""
+        """When the command was started, on the monotonic clock. A launcher may have started it before this process."""
         try:
             age = time() - int(self.launch_id.partition("-")[0], 16) / _NANOSECONDS
         except ValueError:
@@ -76,7 +76,7 @@ class Invocation:
         return path if os.path.isabs(path) else os.path.normpath(os.path.join(self.cwd(), path))
 
     def stdout_is_terminal(self) -> bool:
-        """Return whether a person reads stdout."""
+        """Return whether stdout is a terminal."""
         return sys.stdout.isatty()
 
     def stdin_is_terminal(self) -> bool:
@@ -84,13 +84,13 @@ class Invocation:
         return sys.stdin is None or sys.stdin.isatty()
 
     def columns(self, default: int = _DEFAULT_COLUMNS) -> int:
-        """Return the width of the terminal; the default if stdout is none."""
+        """Return the width of the terminal; the default if stdout is no terminal."""
         from shutil import get_terminal_size
 
         return get_terminal_size((default, 24)).columns
 
     def read_stdin(self, limit: int) -> bytes:
-        """Return at most so many bytes of stdin. Raises `OSError` if it is closed."""
+        """Return at most `limit` bytes of stdin. Raises `OSError` if it is closed."""
         if sys.stdin is None:
             raise OSError(EBADF, os.strerror(EBADF))
         return sys.stdin.buffer.read(limit)
@@ -102,19 +102,19 @@ class Invocation:
         return request(method, path, body, timeout=timeout)
 
     def begin_printing(self, mail_id: str) -> None:
-        """Note that mail is about to be printed."""
+        """Record that mail is about to be printed."""
         from fairlead.ipc import begin_printing
 
         begin_printing(mail_id)
 
     def give_receipt(self, mail_id: str) -> None:
-        """Note that mail was printed."""
+        """Record that mail was printed."""
         from fairlead.ipc import give_receipt
 
         give_receipt(mail_id)
 
     def message_key(self) -> str:
-        """Return the idempotency key of a message: the same again if a second process takes over the command."""
+        """Return an idempotency key for a message. If a second process takes over the command, it gets the same key."""
         return f"launch-{self.launch_id}" if self.launch_id else os.urandom(16).hex()
 
 
@@ -122,12 +122,12 @@ _current: ContextVar[Invocation] = ContextVar("invocation", default=Invocation()
 
 
 def current() -> Invocation:
-    """Return the process that the command runs for."""
+    """Return the invocation of the running command."""
     return _current.get()
 
 
 class running_for:  # noqa: N801 - reads as a statement
-    """Makes an invocation the current one for a while."""
+    """Context manager that makes an invocation the current one."""
 
     def __init__(self, invocation: Invocation) -> None:
         self._invocation = invocation

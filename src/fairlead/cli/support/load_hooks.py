@@ -32,18 +32,18 @@ def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rul
 
 
 def denies(problem: Problem) -> bool:
-    """Return whether a gate must deny: something is missing that may have been its guard."""
+    """Return whether a gate must deny, because the hook that could not be loaded may have been a guard."""
     return problem.dropped and (problem.event is not None or problem.path in {"$", "hooks"})
 
 
 def rules_env(rules: Iterable[str]) -> dict[str, str]:
-    """Return the variable that tells the commands of these files where they come from."""
+    """Return the environment variable that tells commands which rules files run them."""
     running = [*_running(), *(os.path.realpath(path) for path in rules)]
     return {_RUNNING: os.pathsep.join(running)} if running else {}
 
 
 def _rules(path: str) -> Rules:
-    """Read a file of rules. One of its own commands may not run it again: that would never end."""
+    """Read a rules file. Refuse it if one of its own commands runs it again, which would never end."""
     if os.path.realpath(path) in _running():
         message = "one of its commands runs it again; take `fairlead` with this --rules out of the file"
         return Rules(problems=(Problem(path, "$", message, dropped=True),))

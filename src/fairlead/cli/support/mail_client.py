@@ -1,4 +1,4 @@
-"""Asks the daemon about mail: on whose behalf, with readable errors, and starting a daemon if there is none."""
+"""Sends mail requests to the daemon on behalf of an agent. Starts a daemon if there is none."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from fairlead.cli.support.caller import Caller
 
     Document = dict[str, Any]
-    """What the daemon answers."""
+    """The daemon's answer to a request."""
 
-SHOWN = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
+LIST_EXIT_CODES = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
 """The exit codes of a command that lists something."""
 
 _TIMEOUT = 30.0
@@ -33,7 +33,7 @@ _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 
 
 class Request(NamedTuple):
-    """What a command asks the daemon."""
+    """A mail request to the daemon."""
 
     method: str
     path: str
@@ -60,27 +60,27 @@ class _DaemonTooOld(FairleadError):
         self.version = version
 
 
-def ask_mail(asked: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> Any:
+def ask_mail(request: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> Any:
     """Ask the daemon on behalf of the caller, and return its document. Start a daemon if there is none.
 
-    If a daemon ends before it has answered, the request is sent twice: one that sends a message carries a key.
+    If a daemon ends before it has answered, the request is sent again. Messages have an idempotency key for that.
     """
-    fields = {key: _as_text(value) for key, value in {**_claims(caller), **asked.fields}.items()}
-    path = f"/v1/mail/{asked.path}"
+    fields = {key: _as_text(value) for key, value in {**_claims(caller), **request.fields}.items()}
+    path = f"/v1/mail/{request.path}"
     body: object = None
-    if asked.method == "GET":
+    if request.method == "GET":
         path += f"?{to_query(fields)}"
     else:
         body = fields
     try:
-        return _request(asked.method, path, body, timeout)
+        return _request(request.method, path, body, timeout)
     except _DaemonTooOld as error:
         _stop_older_daemon(error)
-    return _request(asked.method, path, body, timeout)
+    return _request(request.method, path, body, timeout)
 
 
 def to_query(fields: Mapping[str, object]) -> str:
-    """Return the fields as the query of a URL. `urllib.parse` would take 3 of 60 ms to import."""
+    """Return the fields as the query of a URL. Importing `urllib.parse` would take 3 of 60 ms."""
     return "&".join(f"{key}={''.join(map(_quote, str(value).encode()))}" for key, value in fields.items())
 
 
@@ -101,7 +101,7 @@ def _claims(caller: Caller) -> dict[str, str]:
 
 
 def _as_text(value: object) -> object:
-    """Return text that JSON can hold: a command line may contain bytes that are no text."""
+    """Return a value that JSON can hold. A command line may contain bytes that are not valid text."""
     if isinstance(value, str):
         return value.encode(errors="surrogateescape").decode(errors="replace")
     return [_as_text(item) for item in value] if isinstance(value, list) else value
@@ -123,7 +123,7 @@ def _request(method: str, path: str, body: object, timeout: float) -> Any:
 
 
 def _raise_refusal(error: RequestRefused) -> None:
-    """Raise the error that the mail reports, or that the daemon is too old for mail."""
+    """Raise the error that the daemon reports about mail, or `_DaemonTooOld` if it does not know the request."""
     try:
         fields = json.loads(error.text)
         raise MailRefused(fields["kind"], fields["error"]) from None
@@ -148,7 +148,7 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
 
 
 def user_mail() -> str:
-    """Return how much mail waits for the person, in a few words; "" if there is none, or no daemon says so."""
+    """Return how much mail waits for the person, in a few words; "" if there is none, or no daemon answers."""
     from fairlead.cli.support.mail_text import user_mail_text
 
     try:

@@ -1,4 +1,4 @@
-"""Messages and deliveries as text. Text of others is made harmless and stays on its own lines."""
+"""Messages and deliveries as text. In the text of others, control characters are replaced, and each line is quoted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_TITLE_LENGTH = 100
 
 
 def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
-    """Lay rows out in columns. On a terminal, words that have a colour are shown in it."""
+    """Yield the rows in columns. On a terminal, words of `_COLOURS` are coloured."""
 
     def painted(cell: str) -> str:
         colour = _COLOURS.get(cell.split(" ", 1)[0].rstrip(","))
@@ -36,7 +36,7 @@ def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
 
 
 def due(deadline: float, now: float) -> str:
-    """Return until when an answer is wanted."""
+    """Return how much time is left until an answer is due."""
     left = deadline - now
     return f"due in {duration(left)}" if left >= 0 else f"late by {duration(-left)}"
 
@@ -72,7 +72,7 @@ def _stage(row: Row) -> str:
 
 def delivery_lines(deliveries: Iterable[Row], now: float, screen: Screen) -> Iterator[str]:
     """Yield a line for each recipient of a message, with everything that happened to its delivery."""
-    rows = [(one_line(one["recipient"]), one["stage"], _history(one, now)) for one in deliveries]
+    rows = [(one_line(row["recipient"]), row["stage"], _history(row, now)) for row in deliveries]
     return table(rows, screen)
 
 
@@ -88,7 +88,7 @@ def _history(delivery: Row, now: float) -> str:
 
 def _on_host(delivery: Row, now: float) -> Iterator[str]:
     """Yield where a delivery to another host is, until it was shown there."""
-    host = one_line(delivery.get("host") or "")  # a daemon of an earlier version does not say it
+    host = one_line(delivery.get("host") or "")  # a daemon of an earlier version lacks the field
     if host and delivery["on_its_way"] and not delivery["bounced"]:
         yield f"on its way to {host} since {clock(delivery['on_its_way'], now)}"
     elif host and delivery["stage"] == "queued":
@@ -106,7 +106,7 @@ def message_lines(document: Row) -> Iterator[str]:
     if message["subject"]:
         yield f"Subject: {one_line(message['subject'])}"
     if len(document["thread"]) > 1:
-        numbers = [f"#{one['id']}" for one in document["thread"]]
+        numbers = [f"#{row['id']}" for row in document["thread"]]
         yield f"Thread: {'…, ' if len(numbers) > _MAX_NAMES else ''}{', '.join(numbers[-_MAX_NAMES:])}"
     if message["body"]:
         yield ""
@@ -119,7 +119,7 @@ def message_lines(document: Row) -> Iterator[str]:
 
 
 def quoted(body: str) -> Iterator[str]:
-    """Yield the lines of a text, each behind `> `."""
+    """Yield the lines of a text, each with the prefix `> `."""
     return (f"> {line}".rstrip() for line in printable_lines(body))
 
 
@@ -130,12 +130,12 @@ def _reach(recipient: Row) -> str:
     words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
     if recipient.get("host"):
         return _reach_there(recipient)
-    reach = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version does not say it
+    reach = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version lacks the field
     return words.get(reach, reach)
 
 
 def _reach_there(recipient: Row) -> str:
-    """Return when a recipient on another host is shown the message, as far as its host has told."""
+    """Return when a recipient on another host is shown the message, as far as that host has reported."""
     words = {"now": "listening there", "gone": "gone there: shown if it is resumed", "": "on its way"}
     if not recipient["is_connected"]:
         return "waits here: the team's relay cannot be reached"
@@ -143,12 +143,12 @@ def _reach_there(recipient: Row) -> str:
 
 
 def sent_line(document: Row) -> str:
-    """Return what became of a message that was sent."""
+    """Return the number of a message that was sent, and when each recipient is shown it."""
     if not document["new"]:
         return f"was sent already, as #{document['id']}"
-    names = [f"{one_line(one['name'])} ({_reach(one)})" for one in document["recipients"]]
+    names = [f"{one_line(row['name'])} ({_reach(row)})" for row in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    waiting = [one_line(one["name"]) for one in document["recipients"] if one.get("held")]
+    waiting = [one_line(row["name"]) for row in document["recipients"] if row.get("held")]
     waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}{waits}"
 

@@ -1,4 +1,4 @@
-"""Types of options and arguments. Each raises `UsageError` with the option's name, what was expected and what came."""
+"""Types of options and arguments. Each raises `UsageError` with the option's name, the expected and the given value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 _MARK = "\0"
-"""Stands before a text that begins with a dash while Click parses. No word of a command line can contain it."""
+"""Prefix of a text that begins with a dash, while Click parses. No word of a command line can contain it."""
 _MAX_DIGITS = 18
 
 
@@ -27,7 +27,7 @@ def mark_texts(args: Sequence[str]) -> list[str]:
 
 
 def unmark(value: Any) -> Any:
-    """Return the value, or each of a tuple, without the mark."""
+    """Return a value, or a tuple of values, without the mark."""
     if isinstance(value, tuple):
         return tuple(map(unmark, value))
     return value.removeprefix(_MARK) if isinstance(value, str) else value
@@ -41,7 +41,7 @@ def _is_text(word: str) -> bool:
 
 
 class _ParamType(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4
-    """A type of ours."""
+    """Base class of our parameter types."""
 
 
 class Duration(_ParamType):
@@ -105,7 +105,7 @@ class Text(_ParamType):
 
 
 class CallerPath(click.Path):
-    """A path as it is written. What is checked about it is checked in the working folder of the invocation."""
+    """A path, kept as it is written. Click's checks are made in the working folder of the invocation."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""

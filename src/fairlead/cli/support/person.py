@@ -1,8 +1,8 @@
 """Commands that only a person may run: refused below an agent's session, and confirmed at a terminal.
 
-This is the second lock, behind the guards, for command lines that no analysis sees through. It is no security
-boundary: a process that leaves the process tree of its session (`setsid` with a double fork, `at`, a service of the
-user) and drops the client's variables is not recognized, and a program can type into a terminal of its own.
+This is a second check after the guards, for command lines that the guards cannot analyse. It is no security boundary:
+a process that leaves the process tree of its session (`setsid` with a double fork, `at`, a service of the user) and
+drops the client's variables is not recognized, and a program can type into a terminal of its own.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class PersonRequired(FairleadError):
 def require_person(action: str, *, assume_yes: bool = False) -> None:
     """Return if a person confirms an action; raise `PersonRequired` below an agent's session, or without a terminal.
 
-    `action` completes a sentence: "remove the hooks". `assume_yes` is the option `--yes`: it takes the place of the
-    confirmation, not of the person.
+    `action` completes a sentence: "remove the hooks". `assume_yes` is the option `--yes`: it replaces the confirmation,
+    but an agent is still refused.
     """
     refuse_below_session(action)
     if assume_yes:
@@ -44,7 +44,7 @@ def require_person(action: str, *, assume_yes: bool = False) -> None:
 
 
 def refuse_below_session(action: str) -> None:
-    """Raise `PersonRequired` if this process runs below an agent's session."""
+    """Raise `PersonRequired` if this process is a descendant of an agent's session."""
     client = client_above(os.environ)
     if client is not None:
         raise PersonRequired(

@@ -1,4 +1,4 @@
-"""What stdout can show: the width and colours of a terminal."""
+"""Prints to stdout and stderr, and describes the terminal: its width and colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Screen(NamedTuple):
-    """Where text is printed. The default is no terminal: nothing is cut or coloured."""
+    """The terminal that text is printed to. The default is no terminal: nothing is cut or coloured."""
 
     columns: int | None = None
     """`None`: no terminal."""

@@ -18,20 +18,20 @@ _POLL_INTERVAL = 0.02
 def request_daemon(method: str, path: str, body: object = None, *, timeout: float = _REQUEST_TIMEOUT) -> Any:
     """Ask the daemon, and start one if there is none, unless `FAIRLEAD_NO_DAEMON` forbids that.
 
-    If a daemon ends before it has answered, another one is asked the same.
+    If a daemon ends before it has answered, the request is sent to a new one.
     """
     try:
         return current().request(method, path, body, timeout=timeout)
     except DaemonUnavailable as error:
-        is_silent = isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)
-        if is_silent or current().environ.get(NO_DAEMON_VARIABLE):
+        is_unresponsive = isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)
+        if is_unresponsive or current().environ.get(NO_DAEMON_VARIABLE):
             raise
     ensure_daemon()
     return current().request(method, path, body, timeout=timeout)
 
 
 def ensure_daemon(*, wait: bool = True) -> None:
-    """Start a daemon if none answers; with `wait`, return when it does."""
+    """Start a daemon if none answers. With `wait`, return once it answers."""
     if daemon_answers():
         return
     try:

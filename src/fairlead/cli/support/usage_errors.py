@@ -1,4 +1,4 @@
-"""What is wrong with a command line, in one line: unknown commands and options get a suggestion."""
+"""Explains in one line what is wrong with a command line. Unknown commands and options get a suggestion."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ if TYPE_CHECKING:
 
     from fairlead.cli.commands import Entry
 
-_SIMILAR = 0.6
+_MIN_SIMILARITY = 0.6
 
 
 def unknown_command(word: str, group: str, entries: Sequence[Entry]) -> str:
-    """Return one line about an unknown command, with a suggestion: one of a group below, a similar one, or an event."""
-    similar = _most_similar(word, [one.name for one in entries])
-    meant = [f"{one.name} {word}" for one in entries if word in {below.name for below in one.subcommands}] or similar
+    """Return one line about an unknown command. It suggests a subcommand, a similar command, or an event."""
+    similar = _most_similar(word, [entry.name for entry in entries])
+    with_subcommand = [entry for entry in entries if word in {below.name for below in entry.subcommands}]
+    suggestions = [f"{entry.name} {word}" for entry in with_subcommand] or similar
     is_root = group == "fairlead"
     if is_root:
-        meant = meant + _events(word, is_sole=not meant)
-    if meant:
-        hint = f"did you mean {' or '.join(meant)}?"
+        suggestions = suggestions + _events(word, is_sole=not suggestions)
+    if suggestions:
+        hint = f"did you mean {' or '.join(suggestions)}?"
     else:
         hint = "see fairlead --help" if is_root else f"see fairlead {group} --help"
     return f"unknown command {word!r}{'' if is_root else f' of {group}'}; {hint}"
 
 
 def _events(word: str, *, is_sole: bool) -> list[str]:
-    """Return the event that a word in another case is like: only `PreToolUse` is an event, `pre_tool_use` is not."""
+    """Return the event that a word names in another spelling: `pre_tool_use` for `PreToolUse`."""
     from fairlead.events import HookEvent
 
     event = HookEvent.find(word) or (HookEvent.nearest(word) if is_sole else None)
@@ -52,7 +53,7 @@ def explain_click_error(error: click.ClickException) -> str:
 def _most_similar(word: str, words: Sequence[str]) -> list[str]:
     from difflib import get_close_matches
 
-    return get_close_matches(word, words, n=1, cutoff=_SIMILAR)
+    return get_close_matches(word, words, n=1, cutoff=_MIN_SIMILARITY)
 
 
 def _visible_options(ctx: click.Context | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""A Stop that waits for mail although no daemon answered it: starts a daemon, and asks again as soon as it answers."""
+"""Waits for mail at a Stop that no daemon answered: starts a daemon, and requests the wait as soon as it answers."""
 
 from __future__ import annotations
 

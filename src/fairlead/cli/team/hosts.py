@@ -1,4 +1,4 @@
-"""`fairlead team confirm`, `remove` and `leave`: who is in the team. Each is for a person."""
+"""`fairlead team confirm`, `remove` and `leave`: change the members of a team. Only a person can run them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class TeamRefused(FairleadError):
 
 
 def find_host(document: Document, name: str, states: tuple[str, ...]) -> Document:
-    """Return the host of a status document that has a name, and one of these states. Raise `UsageError`."""
-    found = [host for host in document["hosts"] if host["name"] == name]
-    fitting = [host for host in found if host["state"] in states]
+    """Return the host of a status document that has this name and one of these states. Raise `UsageError` otherwise."""
+    matching = [host for host in document["hosts"] if host["name"] == name]
+    fitting = [host for host in matching if host["state"] in states]
     if fitting:
         return dict(fitting[0])
-    if found:
-        raise UsageError(f"{name} is {_STATES[found[0]['state']]} already")
+    if matching:
+        raise UsageError(f"{name} is {_STATES[matching[0]['state']]} already")
     names = ", ".join(host["name"] for host in document["hosts"] if not host["is_here"]) or "none beside this one"
     raise UsageError(f"the team has no host {name!r}; its hosts: {names}")
 
@@ -73,16 +73,16 @@ def confirm(*, name: str, yes: bool) -> int:
 @click.argument("name", metavar="NAME")
 @yes_option
 def remove(*, name: str, yes: bool) -> int:
-    """Remove a host from the team, for good.
+    """Remove a host from the team permanently.
 
-    What is on its way to it bounces, what it sends is refused, and what it has copied for the history is deleted from
-    the relay. Its name is free then. It can join again only as a new host: `fairlead team join --new-identity`.
+    Mail on its way to the host bounces, mail from it is refused, and the history that it has copied is deleted from the
+    relay. Its name becomes free. It can join again only as a new host: `fairlead team join --new-identity`.
     """
     refuse_below_session("remove a host")
     host = find_host(_status(), name, ("member", "pending"))
     if host["is_here"]:
         raise UsageError("this is the host itself; to leave the team: fairlead team leave")
-    require_person(f"remove {host['name']} ({host['fingerprint']}) from the team for good", assume_yes=yes)
+    require_person(f"remove {host['name']} ({host['fingerprint']}) from the team permanently", assume_yes=yes)
     _change("remove", {"name": name, "fingerprint": host["fingerprint"]})
     print_line(f"{name} was removed from the team")
     return 0
@@ -99,8 +99,8 @@ def remove(*, name: str, yes: bool) -> int:
 def leave(*, force: bool, yes: bool) -> int:
     """Leave the team.
 
-    The key of this host is deleted, and the other hosts are told. Mail that has arrived stays. Refuses while messages
-    are on their way to other hosts, unless `--force` is given.
+    The key of this host is deleted, and the other hosts are notified. Mail that has arrived stays. Refuses while
+    messages are on their way to other hosts, unless `--force` is given.
     """
     refuse_below_session("leave the team")
     document = request_daemon("GET", "/v1/team")
@@ -110,11 +110,11 @@ def leave(*, force: bool, yes: bool) -> int:
     waiting = document["on_its_way"]
     if waiting and not force:
         raise UsageError(f"{on_their_way(document)}; wait until they have arrived, or add --force, and they bounce")
-    bounce = f", where {waiting} parcels bounce" if waiting else ""
+    bounce = f", where {waiting} packets bounce" if waiting else ""
     require_person(f"leave the team as {document['name']}{bounce}, and delete the key of this host", assume_yes=yes)
-    told = _change("leave", {})["told"]
+    is_announced = _change("leave", {})["told"]
     print_line(f"{document['name']} has left the team")
-    if not told:
+    if not is_announced:
         print_line(
             f"The relay could not be reached, so the others do not know: fairlead team remove {document['name']} there"
         )
@@ -122,9 +122,9 @@ def leave(*, force: bool, yes: bool) -> int:
 
 
 def on_their_way(document: Document) -> str:
-    """Return what is on its way, by host."""
+    """Return how many packets are on their way to each host."""
     rows = [f"{host['on_its_way']} to {host['name']}" for host in document["hosts"] if host["on_its_way"]]
-    return f"{document['on_its_way']} parcels are on their way ({', '.join(rows)})"
+    return f"{document['on_its_way']} packets are on their way ({', '.join(rows)})"
 
 
 def _status() -> Document:

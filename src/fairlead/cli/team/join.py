@@ -36,7 +36,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def source_of(options: Options, before: Membership | None, variable: str) -> RelaySource:
-    """Return where the URL of the relay comes from. `variable` is `PGSERVICE`, for when nothing else is given."""
+    """Return the source of the relay's URL. `variable` is the value of `PGSERVICE`, for when no option is given."""
     from fairlead.team import RelaySource
 
     given = [value for value in (options.url, options.url_file, options.service) if value]
@@ -56,9 +56,9 @@ def source_of(options: Options, before: Membership | None, variable: str) -> Rel
 
 
 def members_of(hosts: Sequence[Host], certificates: Sequence[Certificate]) -> list[Host]:
-    """Return the hosts that are members, as the relay says: nothing else is known before a person has compared them."""
-    removed = {one.host for one in certificates if one.verdict == "removed"}
-    members = {(one.host, one.key) for one in certificates if one.verdict == "member" and one.host not in removed}
+    """Return the members according to the relay. They are not trusted before a person has compared their keys."""
+    removed = {cert.host for cert in certificates if cert.verdict == "removed"}
+    members = {(cert.host, cert.key) for cert in certificates if cert.verdict == "member" and cert.host not in removed}
     return sorted((host for host in hosts if (host.id, host.key) in members), key=lambda host: host.name)
 
 
@@ -124,37 +124,37 @@ def join(**given: object) -> int:
 
 
 def _register(relay: Relay, name: str, source: RelaySource, options: Options) -> tuple[Membership, bool]:
-    """Register this host, have a person agree, and return its membership and whether it founded the team.
+    """Register this host, ask a person to confirm, and return its membership and whether it founded the team.
 
-    The identity is on disk before the relay knows it: a second attempt goes on with it. If the person does not agree,
-    or something is wrong, the relay forgets this host, so that its name is not taken by an attempt that failed.
+    The identity is written to disk before the relay knows it, so that a second attempt uses the same one. If the person
+    does not confirm, or an error occurs, the relay forgets this host, so that its name is free for another attempt.
     """
     from fairlead import __version__
     from fairlead.team import RelayUnreachable, TeamError, prepare_hello, remove_membership
 
-    abandoned = _begin(name, source)
-    begun, hello = prepare_hello(__version__)
+    abandoned = _save_identity(name, source)
+    unfinished, hello = prepare_hello(__version__)
     try:
         welcome = relay.connect(hello)
     except TeamError as error:
-        if not isinstance(error, RelayUnreachable):  # else the relay may know it
+        if not isinstance(error, RelayUnreachable):  # otherwise the relay may know the host
             remove_membership()
         raise
     try:
         if abandoned:
-            relay.forget(abandoned)
-        return _agreed(relay, welcome, begun, options)
+            relay.delete_host(abandoned)
+        return _confirm_membership(relay, welcome, unfinished, options)
     except BaseException:
         with suppress(TeamError):
-            relay.forget(begun.host)
+            relay.delete_host(unfinished.host)
             remove_membership()
         raise
 
 
-def _begin(name: str, source: RelaySource) -> str:
-    """Write an identity that has not joined yet, or go on with that of an attempt under this name.
+def _save_identity(name: str, source: RelaySource) -> str:
+    """Save a new identity, or keep the one of an earlier attempt to join under this name.
 
-    Return the host id of an attempt under another name, which is abandoned; empty if there was none.
+    Return the host id of an earlier attempt under another name, which is abandoned; "" if there was none.
     """
     from fairlead.team import Membership, generate_key, load_membership, new_host_id, save_membership
 
@@ -168,7 +168,7 @@ def _begin(name: str, source: RelaySource) -> str:
 
 
 def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
-    """Yield what to do next."""
+    """Yield the result of joining, and the next step."""
     from fairlead.team import fingerprint
 
     yield f"{'founded a team' if is_founder else 'joined'} as {own.name}, with the key"
@@ -179,25 +179,27 @@ def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
         yield f"Nothing is delivered before a person confirms it, on a member: fairlead team confirm {own.name}"
 
 
-def _agreed(relay: Relay, welcome: Welcome, begun: Membership, options: Options) -> tuple[Membership, bool]:
-    """Return the membership, once a person has agreed to the members that it trusts, and whether it is the first."""
+def _confirm_membership(
+    relay: Relay, welcome: Welcome, unfinished: Membership, options: Options
+) -> tuple[Membership, bool]:
+    """Ask a person to confirm the members. Return the membership, and whether this host is the first one."""
     from fairlead.team import Anchor
 
     hosts, certificates = relay.hosts(), relay.certificates()
-    # The relay has a team without hosts if the first one began to join, and its person did not agree.
-    is_first = welcome.is_founder or (not certificates and all(host.id == begun.host for host in hosts))
+    # The relay has a team without hosts if the first one began to join, and its person did not confirm.
+    is_first = welcome.is_founder or (not certificates and all(host.id == unfinished.host for host in hosts))
     anchors: tuple[Anchor, ...]
     if is_first:
-        anchors = (Anchor(host=begun.host, name=begun.name, key=begun.key.public),)
-        require_person(f"found a team on {relay.location}, as {begun.name}", assume_yes=options.yes)
-        _certify_itself(relay, welcome, begun)
+        anchors = (Anchor(host=unfinished.host, name=unfinished.name, key=unfinished.key.public),)
+        require_person(f"found a team on {relay.location}, as {unfinished.name}", assume_yes=options.yes)
+        _certify_itself(relay, welcome, unfinished)
     else:
         members = members_of(hosts, certificates)
-        _check_members(members, [host.name for host in hosts if host.id != begun.host], options.fingerprint)
+        _check_members(members, [host.name for host in hosts if host.id != unfinished.host], options.fingerprint)
         print_lines(member_lines(members))
-        require_person(f"trust these hosts, and join their team as {begun.name}", assume_yes=options.yes)
+        require_person(f"trust these hosts, and join their team as {unfinished.name}", assume_yes=options.yes)
         anchors = tuple(Anchor(host=host.id, name=host.name, key=host.key) for host in members)
-    return msgspec.structs.replace(begun, team=welcome.team, anchors=anchors, joined=time()), is_first
+    return msgspec.structs.replace(unfinished, team=welcome.team, anchors=anchors, joined=time()), is_first
 
 
 def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -> None:
@@ -207,12 +209,12 @@ def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -
         listed = f"; to finish joining there, run again: fairlead team join, on {' or '.join(names)}" if names else ""
         raise RelayRefused(f"the relay lists no member of the team{listed}")
     if wanted and wanted not in {fingerprint(host.key) for host in members}:
-        found = ", ".join(f"{host.name} {fingerprint(host.key)}" for host in members)
-        raise RelayRefused(f"no member of the team has the key {wanted}, so it was not joined; its members: {found}")
+        keys = ", ".join(f"{host.name} {fingerprint(host.key)}" for host in members)
+        raise RelayRefused(f"no member of the team has the key {wanted}, so it was not joined; its members: {keys}")
 
 
 def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
-    """Have the first host say that it is a member: it is how later ones learn whom to ask."""
+    """Publish a certificate of the first host for itself. It shows later hosts which member can confirm them."""
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(

@@ -18,8 +18,8 @@ from fairlead.cli.support.screen import print_line
 def schema(*, role: str) -> int:
     """Print the SQL of the relay's tables, for an administrator.
 
-    A role that may create a schema needs none of this. One that may not gets the tables, and the least rights that the
-    relay needs on them, from this script. It can be run again.
+    A role that may create a schema does not need this script. For any other role, the script creates the tables, and
+    grants the least rights that the relay needs on them. It can be run again.
     """
     from fairlead.team.postgres import schema_sql
 

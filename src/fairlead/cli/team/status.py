@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fairlead.cli.support.screen import Screen
 
 _NOT_IN_TEAM = 3
-_CLOCK = 2.0
-"""Seconds that clocks may differ before it is worth a word."""
+_MAX_CLOCK_OFFSET = 2.0
+"""Seconds that clocks may differ without a remark."""
 _CONNECTIONS = {
     "connected": "connected for {since}",
     "connecting": "connecting",
@@ -29,7 +29,7 @@ _CONNECTIONS = {
 
 
 def to_text(document: Document, screen: Screen) -> Iterator[str]:
-    """Yield the status in lines."""
+    """Yield the lines of the status."""
     from fairlead.text import duration, one_line
 
     if not document["in_team"]:
@@ -45,19 +45,19 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
     yield f"relay       {one_line(document['relay'])}: {state}"
     if document["why"]:
         yield f"            {one_line(document['why'], 400)}"
-    if abs(document["offset"]) > _CLOCK:
+    if abs(document["offset"]) > _MAX_CLOCK_OFFSET:
         yield f"clock       {_offset(document['offset'])} the relay's"
-    way = document["on_its_way"]
-    yield f"on its way  {way} parcels" + ("; they wait until the relay is reached" if _waits(document) else "")
+    waits = "; they wait until the relay is reached" if _waits(document) else ""
+    yield f"on its way  {document['on_its_way']} packets{waits}"
     yield from _event_lines(document["events"], now)
     if document["refused"]:
-        yield f"refused     {document['refused']} parcels of hosts that are no members, or not signed by them"
+        yield f"refused     {document['refused']} packets of hosts that are no members, or not signed by them"
     yield from _lease_lines(document)
     yield from _host_lines(document, screen)
 
 
 def _event_lines(events: Document, now: float) -> Iterator[str]:
-    """Yield how far the copying of events is; nothing if it is off and always was."""
+    """Yield the progress of copying events to the relay; nothing if it was never on."""
     from fairlead.text import ago, one_line
 
     if events["mode"] != "off":
@@ -94,7 +94,7 @@ def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
         (
             one_line(host["name"]) + (" (here)" if host["is_here"] else ""),
             _STATES[host["state"]],
-            _news(host),
+            _last_heard(host),
             one_line(host["version"]),
             host["fingerprint"],
             ", ".join(_remarks(host, document["now"])),
@@ -106,7 +106,7 @@ def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
         yield from table(rows, screen)
 
 
-def _news(host: Document) -> str:
+def _last_heard(host: Document) -> str:
     from fairlead.text import duration
 
     if host["is_here"] or host["age"] is None:
@@ -121,7 +121,7 @@ def _remarks(host: Document, now: float) -> Iterator[str]:
         yield f"{host['on_its_way']} on their way since {ago(host['oldest'], now)}"
     if host.get("waiting"):
         yield "its mail waits until it is confirmed"
-    if host["offset"] is not None and abs(host["offset"]) > _CLOCK:
+    if host["offset"] is not None and abs(host["offset"]) > _MAX_CLOCK_OFFSET:
         yield f"its clock is {_offset(host['offset'])} the relay's"
 
 

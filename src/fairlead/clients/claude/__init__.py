@@ -1,4 +1,4 @@
-"""Claude Code: its events, tools, session files and settings. `CLIENT` is what other packages use."""
+"""Claude Code: its events, tools, session files and settings. Other packages use only `CLIENT`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claude Code as a client. What few processes need is imported when it is used: one event pays for every import."""
+"""The client class of Claude Code. Modules that few processes need are imported on use: each import costs time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.events import Event, HookOutput, PostToolUse
 
 _AUTOMATIC = ("<task-notification>", "[SYSTEM NOTIFICATION")
-"""How a prompt starts that the client wrote: for a finished background task, or for a hook that wakes the agent."""
+"""The beginning of prompts that the client writes, for a finished background task or a hook that wakes the agent."""
 
 
 class ClaudeCode(Client):
@@ -42,7 +42,7 @@ class ClaudeCode(Client):
     refuse_json = staticmethod(_render.refuse_json)
 
     def command_payload(self, event: Event, payload: bytes) -> bytes:
-        """Return the payload as the client sent it: it is in our vocabulary."""
+        """Return the payload unchanged, because our names of events and fields are those of Claude Code."""
         del event
         return payload
 
@@ -63,13 +63,13 @@ class ClaudeCode(Client):
     subagent_request = staticmethod(_tools.subagent_request)
 
     def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
-        """Return the command, the file with its change, the plan, or the questions of a call."""
+        """Return what a call asks the user about: its command, file with changes, plan, or questions."""
         from fairlead.clients.claude._questions import question_of
 
         return question_of(tool, tool_input)
 
     def choices_of(self, tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
-        """Return the questions of a call that asks some."""
+        """Return the questions that a call asks the user."""
         from fairlead.clients.claude._questions import choices_of
 
         return choices_of(tool, tool_input)
@@ -81,11 +81,11 @@ class ClaudeCode(Client):
         return approval(tool, tool_input, answers)
 
     def may_run_commands(self, tool: str) -> bool:
-        """Return whether calls of a tool can have a shell command."""
+        """Return whether calls of a tool can contain a shell command."""
         return self.kind_of(tool) == "shell" or tool.startswith(_tools.MCP_PREFIX)
 
     def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
-        """Return which subagent a call made."""
+        """Return the subagent that a call has created."""
         from fairlead.clients._reports import SubagentResult
 
         response = event.tool_response
@@ -96,7 +96,7 @@ class ClaudeCode(Client):
         return SubagentResult(agent_id, response.get("status") == "completed", model if type(model) is str else "")
 
     def background_task(self, event: PostToolUse) -> str:
-        """Return the id of the task that a command has become; one that was to run in the background has one."""
+        """Return the id of the background task that a command has become; "unknown" if the response has no id."""
         response = event.tool_response
         task = response.get("backgroundTaskId") if type(response) is dict else None
         if type(task) is str and task:
@@ -129,7 +129,7 @@ class ClaudeCode(Client):
         return transcript_text(path)
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
-        """Return where the transcript of a subagent is."""
+        """Return the path of a subagent's transcript."""
         from fairlead.clients.claude._transcripts import subagent_transcript
 
         return subagent_transcript(transcript, agent_id)
@@ -141,13 +141,13 @@ class ClaudeCode(Client):
         return read_tasks(folder, session)
 
     def read_status_line(self, payload: bytes) -> StatusLine:
-        """Return what the payload of a status line says."""
+        """Parse the payload of a status line."""
         from fairlead.clients.claude._status_line import read_status_line
 
         return read_status_line(payload)
 
     def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
-        """Write the session's id into the file that its commands read."""
+        """Write the session's id to the file of variables for its commands."""
         from fairlead.clients.claude._env_file import export_session
 
         return export_session(env_file, session, cwd)
@@ -171,7 +171,7 @@ class ClaudeCode(Client):
     own_files = staticmethod(own_files)
 
     def hook_files(self, environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-        """Return the files of code that installed hooks load."""
+        """Return the code files that installed hooks load."""
         from fairlead.clients.claude._hook_files import hook_files
 
         return hook_files(environ, folders)

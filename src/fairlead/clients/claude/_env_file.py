@@ -1,4 +1,4 @@
-"""Exports the session's id to the shells of a session: a line in the file that the client has its commands read."""
+"""Exports the session's id to the shells of a session: a line in the `CLAUDE_ENV_FILE`, which its commands read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fairlead.clients.claude._environment import SESSION_ID
 
 _EXPORT = f"export {SESSION_ID[1]}="
 _MAX_SIZE = 1024 * 1024
-"""Bytes. A larger file is something else."""
+"""Bytes. Larger files are not changed."""
 
 
 def export_session(path: str, session: str, cwd: str = "") -> bool:
-    """Append `export CLAUDE_SESSION_ID='...'`, unless it is the last such line; return whether it is there now.
+    """Append `export CLAUDE_SESSION_ID='...'`, unless it is the last such line. Return whether the file has it now.
 
-    Only a regular file of this user is written to, also behind a link. `cwd` is what the path is relative to. Raises
-    nothing: a session goes on without it.
+    Only a regular file of this user is written, also through a link. A relative path is resolved from `cwd`. Never
+    raises, because a session works without the variable.
     """
     if not path or not session or "\0" in session + path:
         return False
@@ -36,7 +36,7 @@ def export_session(path: str, session: str, cwd: str = "") -> bool:
 
 
 def _open(path: str) -> int:
-    """Open the file, or create it; the target of a dangling link is not created."""
+    """Open the file, or create it. The target of a dangling link is not created."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         return os.open(path, flags)

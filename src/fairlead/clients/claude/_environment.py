@@ -1,4 +1,4 @@
-"""Claude Code's environment variables, and where its own folder and its settings are."""
+"""Claude Code's environment variables, and the paths of its own folder and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLUGIN_ROOT = "CLAUDE_PLUGIN_ROOT"
 ENTRYPOINT = "CLAUDE_CODE_ENTRYPOINT"
 """How the client was started: `cli` in a terminal, `sdk-…` without one."""
 SESSION_ID = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID")
-"""The client sets the first; the second is ours, exported through `ENV_FILE` for older clients."""
+"""The client sets the first one. The second one is ours, exported through `ENV_FILE` for older clients."""
 
 VARIABLES = Variables(
     project_dir=PROJECT_DIR,
@@ -31,14 +31,14 @@ VARIABLES = Variables(
 CONFIG_FOLDER = ".claude"
 SETTINGS = ("settings.json", "settings.local.json")
 REMOTE_SETTINGS = "remote-settings.json"
-"""Where the client keeps settings that an administrator sends."""
+"""The file in which the client stores settings that an administrator sends."""
 MOVED_SETTINGS = ("CLAUDE_CODE_MANAGED_SETTINGS_PATH", "CLAUDE_CODE_REMOTE_SETTINGS_PATH")
 MANAGED_FOLDERS = {"linux": "/etc/claude-code", "darwin": "/Library/Application Support/ClaudeCode"}
-"""Where an administrator puts settings."""
+"""The folder for an administrator's settings, by platform."""
 
 PROGRAM = Program(
     names=("claude",),
-    packages=("@anthropic-ai/claude-code", "claude/versions"),  # the second is where the native build is installed
+    packages=("@anthropic-ai/claude-code", "claude/versions"),  # the second is the folder of the native build
     sdk_packages=("claude_agent_sdk", "claude-agent-sdk", "claude_code_sdk", "@anthropic-ai/claude-code"),
     options_without_hooks=frozenset({"--settings", "--setting-sources", "--bare", "--safe-mode", "--restricted"}),
     variables_without_hooks=frozenset(
@@ -58,13 +58,13 @@ PROGRAM = Program(
 
 
 def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
-    """Return the client's own folder, as the client finds it."""
+    """Return the client's own folder, by the rules of the client."""
     moved = environ.get(CONFIG_DIR, "")
     return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/{CONFIG_FOLDER}"
 
 
 def own_folder() -> str:
-    """Return the client's own folder, by this process's environment."""
+    """Return the client's own folder for the environment of this process."""
     return os.environ.get(CONFIG_DIR) or os.path.expanduser(f"~/{CONFIG_FOLDER}")
 
 
@@ -88,5 +88,5 @@ def own_files(environ: Mapping[str, str]) -> OwnFiles:
 
 
 def is_headless(environ: Mapping[str, str]) -> bool:
-    """Return whether the client runs without a terminal (`-p`, the SDK): it waits for background hooks then."""
+    """Return whether the client runs without a terminal (`-p`, the SDK). Then it waits for background hooks."""
     return environ.get(ENTRYPOINT, "").startswith("sdk")

@@ -1,4 +1,4 @@
-"""The files of code that hooks in Claude Code's settings load: what `--hooks` and `--rules` name."""
+"""Finds the code files that hooks in Claude Code's settings load: the values of `--hooks` and `--rules`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OPTIONS = ("--hooks", "--rules")
 _MARKS = tuple(option.encode() for option in _OPTIONS)
 _MAX_SIZE = 1 << 20
 _cache: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Settings file → its stamp, and what it names."""
+"""Settings file → its stamp (time, size, inode), and the code files that it names."""
 
 
 def hook_files(environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that hooks load, by the user's settings and those of some project folders."""
+    """Return the files that hooks load according to the settings of the user and of some project folders."""
     files = [(file, "") for file in own_files(environ).files if file.endswith(SETTINGS)]
     files += [(f"{folder}/{CONFIG_FOLDER}/{name}", folder) for folder in dict.fromkeys(folders) for name in SETTINGS]
     return tuple(dict.fromkeys(name for file, folder in files for name in _read(file, folder)))
@@ -52,7 +52,7 @@ def _named(text: bytes, folder: str) -> Iterator[str]:
 
 
 def _command_lines(value: Any) -> Iterator[list[str]]:
-    """Yield the words of each command in the settings, at any depth."""
+    """Yield each command in the settings as a list of words."""
     if isinstance(value, dict):
         command, args = value.get("command"), value.get("args")
         if isinstance(command, str):
@@ -75,7 +75,7 @@ def _split(command: str) -> list[str]:
 
 
 def _path(word: str, folder: str) -> Iterator[str]:
-    """Yield the path that an option names: `guards.py:my_hooks` is one of a file, `my_guards` is a module."""
+    """Yield the path in the value of an option: `guards.py:my_hooks` contains one, a module `my_guards` does not."""
     for variable in (f"${{{PROJECT_DIR}}}", f"${PROJECT_DIR}"):
         word = word.replace(variable, folder)
     path, _, _ = word.partition(":")

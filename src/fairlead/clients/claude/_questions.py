@@ -1,11 +1,11 @@
-"""What the user is asked about a tool call: one line that says it, and the details below; and how to answer it.
+"""The questions to the user about tool calls, one line with details below, and the answers to them.
 
-Seen in 2.1.325, at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and takes the
-first answer. If the user answers in the dialog, the hook runs on, and its output is ignored. Escape in the
-dialog, and the hook's timeout, end the hook with SIGTERM; no output, a killed hook or a timeout leave the dialog as it
-is. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`: without one the dialog
-stays. A plan is read from its file, and is empty if there is none. An Elicitation hook is no such case: its answer
-counts, but until it ends the client shows no form, and Escape does not end it.
+Seen in client 2.1.325 at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and takes
+the first answer. If the user answers in the dialog, the hook keeps running, and its output is ignored. Escape in the
+dialog and the hook's timeout end the hook with SIGTERM. Without output, after a kill or after a timeout, the dialog
+stays open. Tools that ask the user (`_WITH_INPUT`) are allowed only by an answer with `updatedInput`; without it the
+dialog stays open. A plan is read from its file, and is empty without one. Elicitation hooks differ: their answer
+counts, but until the hook ends the client shows no form, and Escape does not end the hook.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _MAX_COMPARED = 40_000
-"""Characters that are compared line by line, which takes more than linear time; of more, only what both texts begin and
-end with is left out."""
+"""Characters up to which two texts are compared line by line, which takes more than linear time. For longer texts, only
+their common start and end are left out."""
 _MAX_SHOWN = 1_000_000
-"""Characters of a text that are shown: more than a model can write at once."""
+"""Characters of a text that are shown. A model cannot write as many in one call."""
 _CONTEXT_LINES = 2
 _ASKING = "AskUserQuestion"
 _WITH_INPUT = frozenset({_ASKING, "ExitPlanMode"})
-"""Tools that the client allows only with an input that the hook gives back."""
+"""Tools that the client allows only if the hook returns an input."""
 
 
 def question_of(tool: str, tool_input: Mapping[str, Any]) -> str:
-    """Return the command, the file with its change, the plan, or the questions of a call."""
+    """Return what a call asks the user about: its command, file with changes, plan, or questions."""
     if tool == _ASKING:
         return "\n".join(_questions(tool_input.get("questions")))
     if isinstance(plan := tool_input.get("plan"), str):
@@ -43,7 +43,7 @@ def question_of(tool: str, tool_input: Mapping[str, Any]) -> str:
 
 
 def _rest(tool: str, tool_input: Mapping[str, Any], summary: str) -> Iterator[str]:
-    """Yield what else is asked: options that are switched on, and all of the input of a tool that is not known."""
+    """Yield the rest of the input: options that are true, and for an unknown tool all other keys."""
     for key, value in tool_input.items():
         if value is True:
             yield f"{key}: yes"
@@ -84,12 +84,12 @@ def _diff(old: str, new: str) -> Iterator[str]:
         yield from (f"+{line}" for line in after)
         return
     lines = list(unified_diff(before, after, lineterm="", n=_CONTEXT_LINES))
-    for line in lines[3:]:  # without the names of the files, and where the first lines are
+    for line in lines[3:]:  # without the names of the files, and the first line numbers
         yield "..." if line.startswith("@@") else line
 
 
 def _differing(old: list[str], new: list[str], context: int) -> tuple[list[str], list[str]]:
-    """Return two lists of lines without those that both begin and end with, except the nearest `context` ones."""
+    """Return two lists of lines without their common start and end, except the nearest `context` lines."""
     pairs = list(zip(old, new, strict=False))
     start = next((at for at, (one, other) in enumerate(pairs) if one != other), len(pairs))
     rest = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
@@ -102,7 +102,7 @@ def _differing(old: list[str], new: list[str], context: int) -> tuple[list[str],
 
 
 def choices_of(tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
-    """Return the questions of a call; empty if there is one that cannot be read, which only the client can show."""
+    """Return the questions of a call; empty if one cannot be read, because then only the client can ask them."""
     questions = tool_input.get("questions") if tool == _ASKING else None
     choices = [_choice(question) for question in questions] if isinstance(questions, list) else []
     readable = tuple(choice for choice in choices if choice is not None)
@@ -124,9 +124,9 @@ def _choice(question: object) -> Choice | None:
 
 
 def approval(tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
-    """Return the output that allows a call. The client finds the answer to a question by its text."""
+    """Return the output that allows a call. The client looks up the answer to a question by the question's text."""
     choices = choices_of(tool, tool_input)
-    if tool not in _WITH_INPUT or (tool == _ASKING and not choices):  # what cannot be read, the client asks itself
+    if tool not in _WITH_INPUT or (tool == _ASKING and not choices):  # the client asks unreadable questions itself
         return HookOutput.grant()
     changed = dict(tool_input)
     if choices:

@@ -1,4 +1,4 @@
-"""Claude Code's own files about its running sessions, `sessions/<pid>.json` in its folder. Read only."""
+"""Reads Claude Code's own files about its running sessions, `sessions/<pid>.json` in its folder. Never writes them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 from msgspec.structs import replace
 
 from fairlead.clients._reports import ClientSessionFile
-from fairlead.clients._text import MAX_ID, MAX_PATH, clean
 from fairlead.clients.claude._environment import own_folder
 from fairlead.clients.claude._starting import find_starting, tmux_of
+from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
 
 TYPE_CHECKING = False
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MAX_SIZE = 64 * 1024
-_MADE_UP = ("derived", "collision")
-"""Sources of a name that is that of the folder with a number: it says nothing about the session."""
+_DERIVED_NAMES = ("derived", "collision")
+"""The values of `nameSource` for names that the client has made from the folder and a number."""
 _MAX_TIME = 1e15
 _MAX_DIGITS = 18
-"""Of an int64."""
+"""The number of digits that always fits into an int64."""
 
 
 def sessions_folder() -> str:
-    """Return the folder of the files about sessions."""
+    """Return the client's folder of session files."""
     return f"{own_folder()}/sessions"
 
 
 def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
-    """Read all files about sessions; skip what cannot be read. The keys beside them are never opened."""
+    """Read all session files. Unreadable ones are skipped. The key files beside them are never opened."""
     folder = folder or sessions_folder()
     try:
         names = sorted(os.listdir(folder))
@@ -42,7 +42,7 @@ def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
 
 
 def parse_session_file(text: bytes) -> ClientSessionFile | None:
-    """Parse one file; return `None` if it is not about a session."""
+    """Parse a session file; return `None` if it is not one."""
     try:
         document = decode_json(text)
     except (ValueError, RecursionError):
@@ -59,13 +59,13 @@ def parse_session_file(text: bytes) -> ClientSessionFile | None:
         started=_seconds(document, "startedAt"),
         cwd=_text(document, "cwd"),
         version=_text(document, "version"),
-        name=_text(document, "name") if document.get("nameSource") not in _MADE_UP else "",
+        name=_text(document, "name") if document.get("nameSource") not in _DERIVED_NAMES else "",
         in_terminal=document.get("entrypoint") == "cli",
     )
 
 
 def _in_pane(session: ClientSessionFile) -> ClientSessionFile:
-    """Add the tmux pane of a session. Its file has the pane without the server, so the process is asked."""
+    """Add the tmux server and pane of a session, from its process: the session file lacks the server."""
     tmux, pane = tmux_of(session.pid, session.start)
     return replace(session, tmux=tmux, pane=pane) if pane else session
 

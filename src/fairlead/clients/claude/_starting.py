@@ -1,7 +1,7 @@
-"""Clients that wait in a dialog at their start: whether to trust the folder, or another that comes before a session.
+"""Finds clients that wait in a start dialog, before there is a session: whether to trust the folder, or another one.
 
-Such a client has no session, fires no hook and has no file about one. Since 2.1.325 it has a file `<pid>.<hash>.key`
-beside those files before it asks anything: its name is all that is read of it. Older clients leave no trace.
+Such a client fires no hook and has no session file. Since 2.1.325 the client creates a file `<pid>.<hash>.key` beside
+the session files before it asks anything. Only the name of this file is read. Older clients cannot be found.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ OTHER = "dialog at its start"
 
 _KEY_PARTS = 3
 _TRUST_DELAY, _OTHER_DELAY = 2.0, 10.0
-"""Seconds after which a start counts as waiting. In a folder that is trusted it is most likely only slow."""
+"""Seconds after which a starting client counts as waiting. In a trusted folder it is more likely to be just slow."""
 _CLOCK_STEP = 1.0
 _MAX_STATE_SIZE = 64 * 1024 * 1024
 
 
 def find_starting(folder: str, names: Sequence[str]) -> Iterator[ClientSessionFile]:
-    """Yield the clients that wait in a dialog, by the names of the files in the client's folder of sessions."""
+    """Yield the clients that wait in a start dialog, by the names of the files in the folder of session files."""
     listed = set(names)
     for name in names:
         parts = name.split(".")
@@ -39,7 +39,7 @@ def find_starting(folder: str, names: Sequence[str]) -> Iterator[ClientSessionFi
 
 
 def _waiting(pid: int, key: str) -> ClientSessionFile | None:
-    """Return the client with this pid, if it is the one that wrote the key and has waited long enough."""
+    """Return the client with a pid if it has written the key file and has waited long enough."""
     from fairlead.process import command_line, process_folder, process_start_time, process_started_at
 
     try:
@@ -73,7 +73,7 @@ def _waiting(pid: int, key: str) -> ClientSessionFile | None:
 
 @lru_cache(256)
 def tmux_of(pid: int, start: int) -> tuple[str, str]:
-    """Return the tmux server and the pane that a process was started in; empty if it was started in none."""
+    """Return the tmux server and pane in which a process was started; empty if it was started outside of tmux."""
     from fairlead.process import process_start_time, process_variables
 
     if not start or process_start_time(pid) != start:
@@ -83,7 +83,7 @@ def tmux_of(pid: int, start: int) -> tuple[str, str]:
 
 
 def _is_trusted(cwd: str) -> bool:
-    """Return whether the user has trusted a folder, or one above it."""
+    """Return whether the user has trusted a folder or one of its parents."""
     moved = os.environ.get(CONFIG_DIR)
     try:
         with open(f"{moved}/.claude.json" if moved else os.path.expanduser("~/.claude.json"), "rb") as file:

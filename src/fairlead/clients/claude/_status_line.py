@@ -1,13 +1,13 @@
-"""The JSON that Claude Code sends to its status line.
+"""Parses the JSON that Claude Code sends to its status line command.
 
-It arrives several times a second at worst, and nothing in it is worth an error: the user would see that in place of the
-line. So whatever is absent, null or of another shape is left out.
+It may arrive several times a second. An error would be shown instead of the status line, so values that are missing,
+null or of an unexpected type are ignored.
 """
 
 from __future__ import annotations
 
 from fairlead.clients._reports import StatusLine, Usage
-from fairlead.clients._text import MAX_ID, MAX_PATH, clean
+from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ _MAX_FIGURE = 1e15
 
 
 def read_status_line(payload: bytes) -> StatusLine:
-    """Return what the payload of a status line says; an empty value if it is not JSON."""
+    """Parse the payload of a status line; return an empty value if it is not JSON."""
     try:
         document = decode_json(payload) if len(payload) <= MAX_SIZE else None
     except (ValueError, RecursionError):
@@ -31,7 +31,7 @@ def read_status_line(payload: bytes) -> StatusLine:
 
 
 def status_line_of(document: Mapping[str, Any]) -> StatusLine:
-    """Return what the JSON of a status line says."""
+    """Convert the decoded payload of a status line."""
     milliseconds = _number(_object(document, "cost"), "total_duration_ms")
     return StatusLine(
         session_id=clean(_text(document, "session_id"), MAX_ID),
@@ -44,7 +44,7 @@ def status_line_of(document: Mapping[str, Any]) -> StatusLine:
 
 
 def usage_of(document: Mapping[str, Any]) -> Usage:
-    """Return the figures in the JSON of a status line."""
+    """Return the usage in the decoded payload of a status line."""
     context = _object(document, "context_window")
     cost = _object(document, "cost")
     limits = _object(document, "rate_limits")
@@ -64,7 +64,7 @@ def usage_of(document: Mapping[str, Any]) -> Usage:
 
 
 def _context_percent(context: Mapping[str, Any], window: float | None) -> float | None:
-    """Return the client's own figure; for clients that send none, compute it by the window of the same document."""
+    """Return the used part of the context window. If the client does not send it, it is computed from the tokens."""
     percent = _number(context, "used_percentage")
     if percent is None and window:
         used = _object(context, "current_usage")

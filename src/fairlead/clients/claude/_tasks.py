@@ -1,4 +1,4 @@
-"""The to-do list of a session as Claude Code keeps it: a folder for each session, a file for each task. Read only."""
+"""Reads Claude Code's to-do list of a session: a folder for each session, a file for each task. Never writes them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fairlead.clients._reports import Task
 
 MAX_FILES = 500
 MAX_SIZE = 64 * 1024
-"""Bytes of a task's file. A larger one is not a task."""
+"""Bytes of a task's file. Larger files are skipped."""
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-"""A session id that is also a folder's name, and cannot leave the folder of all tasks."""
+"""A session id that is safe as the name of a folder: it cannot lead out of the folder of all tasks."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_tasks(folder: str, session: str) -> tuple[Task, ...] | None:
-    """Return the tasks of a session from the client's folder, in any order; `None` if there are none kept."""
+    """Return the tasks of a session from the client's folder, in any order; `None` if the session has none."""
     if not _SESSION.fullmatch(session):
         return None
     path = f"{folder}/tasks/{session}"
@@ -33,7 +33,7 @@ def read_tasks(folder: str, session: str) -> tuple[Task, ...] | None:
 
 
 def _read(path: str, name: str) -> Task | None:
-    """Return the task of a file; `None` if it is not one."""
+    """Return the task in a file; `None` if the file cannot be read as a task."""
     with suppress(OSError, ValueError):
         descriptor = os.open(path, _FLAGS)
         with open(descriptor, "rb") as file:

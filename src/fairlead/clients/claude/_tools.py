@@ -1,4 +1,4 @@
-"""Claude Code's tools: what each of them does, and where in its input the command and the paths are."""
+"""Claude Code's tools: what each one does, and the keys of commands and paths in its input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOOL_KINDS: dict[str, ToolKind] = {
 DEFAULT_TOOLS: dict[ToolKind, str] = {"shell": "Bash", "file_write": "Write", "file_read": "Read", "spawn": "Agent"}
 FILE_TOOLS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "Write"})
 SAME_TOOLS = {"Task": "Agent", "Agent": "Task"}
-"""The client renamed the tool; rules with either name go on matching it."""
+"""The old and new names of a tool that the client has renamed. Rules with either name match it."""
 QUESTIONS = {
     "AskUserQuestion": "a question for you",
     "ExitPlanMode": "a plan to approve",
@@ -37,10 +37,10 @@ QUESTIONS = {
 
 MCP_PREFIX = "mcp__"
 _CODE_LANGUAGES = {"mcp__ide__executeCode": "python"}
-"""Tools of the client's own servers that run code, in the kernel of a notebook."""
+"""Tools of the client's own MCP servers that run code, with its language."""
 
 _DEFAULT_SUBAGENT = "general-purpose"
-"""What the client starts if the call names no type."""
+"""The type of subagent that the client starts if the call names none."""
 _FILE_KEYS = ("file_path", "notebook_path", "path", "filename")
 PATH_KEYS = _FILE_KEYS
 _TYPE_PATTERNS: dict[str, tuple[str, ...]] = {
@@ -57,7 +57,7 @@ _TYPE_PATTERNS: dict[str, tuple[str, ...]] = {
     "rust": ("*.rs",),
     "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
 }
-"""Types of files that Grep takes, as ripgrep defines them. Any other type may be any file."""
+"""The file types of Grep, as ripgrep defines them. A type that is not listed may match any file."""
 _SUMMARY_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subagent_type")
 
 
@@ -89,7 +89,7 @@ def _without_known_paths(kind: ToolKind | None, tool: str, tool_input: Mapping[s
 
 
 def file_of(tool_input: Mapping[str, Any]) -> str | None:
-    """Return the file that a call is about; `None` if it names none."""
+    """Return the file in the input of a call; `None` if there is none."""
     for key in ("file_path", "notebook_path"):
         if isinstance(path := tool_input.get(key), str):
             return path
@@ -97,18 +97,18 @@ def file_of(tool_input: Mapping[str, Any]) -> str | None:
 
 
 def path_of(tool_input: Mapping[str, Any]) -> str:
-    """Return the file or folder that a call is about; "" if it names none."""
+    """Return the file or folder in the input of a call; "" if there is none."""
     path = tool_input.get("file_path") or tool_input.get("notebook_path") or tool_input.get("path")
     return path if type(path) is str else ""
 
 
 def summary_of(tool_input: Mapping[str, Any]) -> str:
-    """Return the value of an input that says most about the call."""
+    """Return the most informative value of a call's input."""
     return str(next((tool_input[key] for key in _SUMMARY_KEYS if tool_input.get(key)), ""))
 
 
 def subagent_request(tool_input: Mapping[str, Any]) -> SubagentRequest:
-    """Return which subagent a call asks for."""
+    """Return the subagent that a call starts."""
     kind = tool_input.get("subagent_type") or _DEFAULT_SUBAGENT
     name, description = tool_input.get("name") or kind, tool_input.get("description")
     return SubagentRequest(
@@ -119,9 +119,9 @@ def subagent_request(tool_input: Mapping[str, Any]) -> SubagentRequest:
 
 
 def without_files(tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
-    """Return the input of Grep that also leaves out files; `None` for any other tool.
+    """Return an input of Grep that excludes files, too; `None` for any other tool.
 
-    The client splits the value of `glob` at blanks and gives each part to ripgrep, where the last match decides.
+    The client splits the value of `glob` at blanks and passes each part to ripgrep, where the last match decides.
     """
     given = tool_input.get("glob") or ""
     if tool != "Grep" or not isinstance(given, str):
@@ -130,7 +130,7 @@ def without_files(tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]
 
 
 def _search(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-    """Grep reads every file below a folder, Glob only their names."""
+    """Return the normal form of a search: Grep reads all files below a folder, Glob only their names."""
     paths = [*_known_paths(tool, tool_input)]
     if tool != "Grep":
         return ToolCall("search", tuple(PathAccess(path, "list") for path in paths))
@@ -154,7 +154,7 @@ def _known_paths(tool: str, tool_input: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _file_names(glob: object) -> tuple[str, ...]:
-    """Return the patterns of a glob on file names, `*.py` or `*.{js,ts}`; any other may match any file."""
+    """Return the file name patterns of a glob such as `*.py` or `*.{js,ts}`; empty if it may match any file."""
     import re
 
     plain = re.fullmatch(r"([\w.*-]*)(?:\{([\w.,*-]+)\})?([\w.-]*)", glob) if isinstance(glob, str) else None

@@ -1,4 +1,4 @@
-"""A transcript of Claude Code as text for people: prompts, answers, tool calls and their results."""
+"""Converts transcripts of Claude Code to text for people: prompts, answers, tool calls and their results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_BYTES = 32 * 1024 * 1024
-"""Of the end of a transcript; what is before is left out."""
+"""Bytes at the end of a transcript that are shown. Everything before them is left out."""
 _MAX_RESULT = 2000
-"""Characters of the result of a tool call."""
+"""Characters of a tool call's result that are shown."""
 _SPEAKERS = {"user": "you", "assistant": "agent"}
 
 
 def transcript_text(path: str) -> Iterator[str]:
-    """Yield the parts of a conversation, with an empty line between two. Raises `OSError` and `ValueError`."""
+    """Yield the parts of a conversation, separated by empty lines. Raises `OSError` and `ValueError`."""
     descriptor = open_transcript(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size

@@ -1,9 +1,9 @@
-"""What a subagent of Claude Code has used, from its transcript. Nothing else tells.
+"""Reads the token usage of Claude Code's subagents from their transcripts, the only source for it.
 
-A transcript is one JSON object a line. It grows while the subagent works, and can become large, so each reading goes on
-where the last one ended, takes a bounded part, and whole lines only. The client writes a message of the model in
-several lines, one for each of its parts, all with the message's id and figures: a message counts once, by its last
-line. A fork starts with a copy of the message that made it, which counts for its maker.
+A transcript has one JSON object per line. It grows while the subagent works, and can become large. So each `read`
+continues where the previous one ended, and reads a limited number of whole lines. The client writes a message of the
+model as several lines, one for each part, all with the id and usage of the message: a message counts once, by its last
+line. The transcript of a fork starts with a copy of the message that created it, which counts only for its parent.
 
 Only a regular file of this user in the client's own folder of transcripts is read, whatever path an event names.
 """
@@ -14,8 +14,8 @@ import os
 import stat
 
 from fairlead.clients._reports import Usage
-from fairlead.clients._text import MAX_ID, clean
 from fairlead.clients.claude._environment import own_folder
+from fairlead.clients.claude._text import MAX_ID, clean
 from fairlead.events import decode_json
 
 TYPE_CHECKING = False
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from typing import Any
 
 BATCH_SIZE = 8 * 1024 * 1024
-"""Bytes of one reading, of all files together. The rest is left for the next."""
+"""Bytes of all files together that one `read` takes. The next one continues there."""
 MAX_LINE_LENGTH = 1024 * 1024
-"""Bytes. A longer line is a picture, or a file that was written whole; it is skipped."""
+"""Bytes. A longer line, such as a picture or the content of a file, is skipped."""
 
-_MAX_READINGS = 500
+_MAX_STATES = 500
 _MAX_MESSAGES = 32
-"""Messages of a file whose figures may still change."""
+"""The latest messages of a file, whose usage may still change."""
 _MAX_TOKENS = 10**12
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _ZEROS = (0, 0, 0, 0)
 _FORK = "fork-context-ref"
-"""The type of the line before what a fork has copied from its maker; a line of the user ends the copy."""
+"""The type of the line before the messages that a fork has copied from its parent. A line of the user ends the copy."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def transcripts_folder() -> str:
-    """Return the folder in which the client keeps the transcripts of all projects."""
+    """Return the client's folder of transcripts, for all projects."""
     return f"{own_folder()}/projects"
 
 
 def subagent_transcript(transcript: str, agent_id: str) -> str:
-    """Return where the client writes the transcript of a subagent, by that of its session."""
+    """Return the path of a subagent's transcript, by the path of its session's transcript."""
     return f"{transcript.removesuffix('.jsonl')}/subagents/agent-{agent_id}.jsonl" if transcript else ""
 
 
 def open_transcript(path: str, folder: str | None = None) -> int:
-    """Open a transcript to read. Raises `ValueError` for a file outside the folder, `OSError` if it cannot be read."""
+    """Open a transcript for reading. Raises `ValueError` for a file outside the folder, and `OSError`."""
     real, inside = os.path.realpath(path), os.path.realpath(folder or transcripts_folder())
     if not os.path.isabs(path) or not real.startswith(f"{inside}/"):
         raise ValueError("outside the client's folder")
@@ -58,42 +58,42 @@ def open_transcript(path: str, folder: str | None = None) -> int:
 
 
 class Transcripts:
-    """Transcripts of subagents, each read up to an offset. For one thread at a time."""
+    """Reads transcripts of subagents, each up to an offset. For one thread at a time."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder or transcripts_folder()
-        self._readings: dict[str, _Reading] = {}
+        self._states: dict[str, _TranscriptState] = {}
         self.behind: frozenset[str] = frozenset()
-        """Of the files of the last reading, those of which a part is left for the next."""
+        """The names of the files that the last `read` has not read to their end."""
 
     def read(self, files: Mapping[str, str]) -> dict[str, Usage]:
-        """Read on in files; return the usage of those that have some, by the caller's names.
+        """Read files, given as name → path. Return the usage of each file that has any, by name.
 
-        What is missing, outside the folder or not a transcript is left out. Raises nothing.
+        Missing files, files outside the folder and files that are no transcripts are left out. Never raises.
         """
         usages: dict[str, Usage] = {}
         behind: set[str] = set()
         left = BATCH_SIZE
         for name, path in files.items():
-            reading = self._readings.pop(path, None) or _Reading()
-            left -= self._read_on(reading, path, left)
-            self._readings[path] = reading
-            if usage := reading.usage():
+            state = self._states.pop(path, None) or _TranscriptState()
+            left -= self._read_on(state, path, left)
+            self._states[path] = state
+            if usage := state.usage():
                 usages[name] = usage
-            if reading.is_behind:
+            if state.is_behind:
                 behind.add(name)
         self.behind = frozenset(behind)
-        while len(self._readings) > _MAX_READINGS:
-            del self._readings[next(iter(self._readings))]
+        while len(self._states) > _MAX_STATES:
+            del self._states[next(iter(self._states))]
         return usages
 
-    def _read_on(self, reading: _Reading, path: str, limit: int) -> int:
+    def _read_on(self, state: _TranscriptState, path: str, limit: int) -> int:
         try:
             descriptor = self._open(path)
-        except (OSError, ValueError):  # an event can name what is no path
+        except (OSError, ValueError):  # an event may contain an invalid path
             return 0
         try:
-            return reading.read_on(descriptor, limit)
+            return state.read_on(descriptor, limit)
         except OSError:
             return 0
         finally:
@@ -103,8 +103,8 @@ class Transcripts:
         return open_transcript(path, self._folder)
 
 
-class _Reading:
-    """How far a file was read, and the figures so far."""
+class _TranscriptState:
+    """The offset up to which a file was read, and its usage so far."""
 
     def __init__(self) -> None:
         self._start(None)
@@ -121,7 +121,7 @@ class _Reading:
         self.is_behind = False
 
     def usage(self) -> Usage | None:
-        """Return the figures so far; `None` if there was no message."""
+        """Return the usage so far; `None` if there was no message."""
         if not any(self._last):
             return None
         return Usage(
@@ -133,23 +133,23 @@ class _Reading:
         )
 
     def read_on(self, descriptor: int, limit: int) -> int:
-        """Read at most `limit` bytes; return how many were read."""
+        """Continue to read, at most `limit` bytes. Return the number of bytes."""
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
             return 0
         file = (status.st_dev, status.st_ino)
-        if file != self._file or status.st_size < self._offset:  # it was replaced, or cut
+        if file != self._file or status.st_size < self._offset:  # replaced or truncated
             self._start(file)
         done, size = 0, 1
         while size and done < limit and self._offset < status.st_size:
-            size = self._take(os.pread(descriptor, MAX_LINE_LENGTH, self._offset))
+            size = self._process(os.pread(descriptor, MAX_LINE_LENGTH, self._offset))
             self._offset += size
             done += size
         self.is_behind = size > 0 and self._offset < status.st_size
         return done
 
-    def _take(self, chunk: bytes) -> int:
-        """Take in the whole lines of a chunk; return how many bytes are done with."""
+    def _process(self, chunk: bytes) -> int:
+        """Process the complete lines of a chunk. Return how many bytes were processed."""
         end = chunk.rfind(b"\n") + 1
         if not end:
             self._in_long_line = self._in_long_line or len(chunk) == MAX_LINE_LENGTH
@@ -158,10 +158,10 @@ class _Reading:
         self._in_long_line = False
         for line in chunk[start:end].split(b"\n"):
             if b'"usage"' in line or self._is_copied or _FORK.encode() in line:
-                self._take_line(line)
+                self._process_line(line)
         return end
 
-    def _take_line(self, line: bytes) -> None:
+    def _process_line(self, line: bytes) -> None:
         try:
             document = decode_json(line)
         except (ValueError, RecursionError):
@@ -170,12 +170,12 @@ class _Reading:
         if kind in (_FORK, "user"):
             self._is_copied = kind == _FORK
         elif kind == "assistant" and not self._is_copied:
-            self._take_message(_object(document, "message"))
+            self._process_message(_object(document, "message"))
 
-    def _take_message(self, message: dict[str, Any]) -> None:
+    def _process_message(self, message: dict[str, Any]) -> None:
         name, model, usage = message.get("id"), message.get("model"), _object(message, "usage")
         figures = tuple(_figure(usage.get(figure)) for figure in _FIGURES)
-        if not isinstance(name, str) or not any(figures):  # an error that the client writes as a message has none
+        if not isinstance(name, str) or not any(figures):  # the client writes errors as messages without usage
             return
         name = clean(name, MAX_ID)
         counted = self._messages.pop(name, _ZEROS)

@@ -1,1 +1,1 @@
-"""Questions of agents that a person can answer outside of the client, and who answered them."""
+"""Questions of agents that a person can answer outside of the client."""

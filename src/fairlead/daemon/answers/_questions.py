@@ -1,7 +1,7 @@
-"""The questions that wait for an answer, and what an answer is. Pure: no clock, no I/O, no process.
+"""Questions of agents and the answers of a person. Pure: no clock, no I/O, no process.
 
-A question has one answer at most. It is open from the moment a hook waits for it until somebody answers it, or nobody
-can any more: the hook has gone, the client went on, the time is up, the daemon shuts down.
+A question gets one answer at most. It is open while a hook waits for the answer. It is over when a person has answered
+it, the hook has ended, the client has continued, the time is up, or the daemon shuts down.
 """
 
 from __future__ import annotations
@@ -25,73 +25,73 @@ if TYPE_CHECKING:
 Decision = Literal["allow", "deny"]
 
 MAX_REASON = 2000
-"""Characters of a reason, and of an answer to a question."""
+"""The maximum length of a reason, and of an answer to a question."""
 DENIED = "The user denied this request."
-"""The reason of a denial without one."""
+"""The reason of a denial for which the person gives none."""
 
 _ID_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without letters and digits that are mistaken for one another."""
+"""The characters of an id, without those that are easily confused."""
 _ID_LENGTH = 5
 
 
 class AnswerError(FairleadError):
-    """An answer that cannot be given."""
+    """An answer is invalid, or cannot be passed on."""
 
 
 class UnknownQuestion(AnswerError):
-    """A question that nobody asks: it was answered, or was never asked."""
+    """No open question has this id: it was answered, or never asked."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked."""
+    """A permission request or a question of an agent that a person can answer."""
 
     id: str
     event: str
     """The id of its event in the journal."""
     session: str
     agent: str = ""
-    """The id of the subagent that asks; "" for the main agent."""
+    """The id of the subagent; "" for the main agent."""
     agent_type: str = ""
     client: str = ""
     tool: str
     text: str
-    """The command, the change of a file, the question. The first line says it."""
+    """The command, the change of a file, or the question. Its first line is a summary."""
     choices: tuple[Choice, ...] = ()
-    """What to choose from, where it is not only allowed or denied."""
+    """The choices, if a person has to choose and not only to allow or deny."""
     cwd: str = ""
     project: str = ""
     asked: float
     expires: float
     host: str = ""
-    """The name of the other host of the team that it is asked on; "" for this one."""
+    """The name of the host of the question's session; "" for this host."""
     only_deny: str = ""
-    """Why it can be denied and not allowed from another host; "" if it can be allowed."""
+    """The reason why another host can only deny it; "" if another host can allow it, too."""
 
     @property
     def session_id(self) -> str:
-        """The id under which the sessions know the agent."""
+        """The id of the session or subagent in the state of sessions."""
         return f"{self.session}/{self.agent}" if self.agent else self.session
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person answers."""
+    """The answer of a person."""
 
     decision: Decision
     reason: str = ""
     choose: tuple[str, ...] = ()
-    """One for each choice of the question: an option by its text or number, several with commas, or another text."""
+    """One text for each choice of the question: an option or its number, several with commas, or any other text."""
 
 
 class Answerer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has answered."""
+    """The person who answered, and how."""
 
     user: str
     pid: int
     terminal: str = ""
     by: str = "command"
-    """The program: `command` (`fairlead answer`) or `watch`."""
+    """The program that was used: `command` (`fairlead answer`) or `watch`."""
     host: str = ""
-    """The host of the team on which; "" for this one."""
+    """The host on which the person answered; "" for this host."""
 
     def __str__(self) -> str:
         program = "fairlead watch" if self.by == "watch" else "fairlead answer"
@@ -101,7 +101,7 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def question_about(event: PermissionRequest, *, event_id: str, project: str, asked: float, seconds: float) -> Question:
-    """Return the question of an event, with an id of its own."""
+    """Return the question of an event, with a new id."""
     client = client_or_default(event.client)
     return Question(
         id=_new_id(),
@@ -121,7 +121,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
 
 
 def output_of(event: PermissionRequest, question: Question, answer: Answer) -> HookOutput:
-    """Return what the hook answers. Raise `AnswerError` if the answer does not fit the question."""
+    """Return the output of the hook for an answer. Raises `AnswerError` if the answer does not fit the question."""
     if answer.decision == "deny":
         if answer.choose:
             raise AnswerError("a denial chooses nothing; leave out what was chosen")
@@ -133,7 +133,7 @@ def output_of(event: PermissionRequest, question: Question, answer: Answer) -> H
 
 
 def chosen_texts(choices: Sequence[Choice], given: Sequence[str]) -> list[str]:
-    """Return the answers to all choices as the client writes them. Raise `AnswerError` if they do not fit."""
+    """Return the answers to all choices in the client's format. Raises `AnswerError` if they do not fit."""
     if len(choices) != len(given):
         if not choices:
             raise AnswerError("there is nothing to choose; it can only be allowed or denied")
@@ -153,7 +153,7 @@ def _chosen(choice: Choice, given: str) -> str:
 
 
 def _option(choice: Choice, text: str) -> str | None:
-    """Return the option that a text means, by its own text or its number."""
+    """Return the option with a text or number; None if there is none."""
     for option in choice.options:
         if option.casefold() == text.casefold():
             return option
@@ -162,14 +162,14 @@ def _option(choice: Choice, text: str) -> str | None:
 
 
 def ends_question(asked: PermissionRequest, event: Event) -> bool:
-    """Return whether a later event of the client shows that a question is over, whoever answered it."""
+    """Return whether a later event of the client shows that a question is over, for example answered in the client."""
     if event.session_id != asked.session_id:
         return False
     if isinstance(event, SessionEnd):
         return True
     if (event.agent_id or "") != (asked.agent_id or ""):
         return False
-    if isinstance(event, ToolEvent):  # a call in parallel has the same tool, but seldom the same input
+    if isinstance(event, ToolEvent):  # a parallel call may have the same tool, but rarely the same input
         is_same = event.tool_name == asked.tool_name and event.tool_input == asked.tool_input
         return is_same and event.event_name in _CALL_ENDS
     return event.event_name in _TURN_ENDS
@@ -180,5 +180,5 @@ _TURN_ENDS = frozenset({"PostToolBatch", "Stop", "StopFailure", "SubagentStop", 
 
 
 def _new_id() -> str:
-    """Return an id that a person can type. It is random: an id of yesterday's question must not fit today's."""
+    """Return a random id that a person can type. It is random so that the id of an old question fits no new one."""
     return "".join(random_choice(_ID_LETTERS) for _ in range(_ID_LENGTH))

@@ -1,7 +1,7 @@
-"""Holds the hooks of questions until a person answers, and passes the answer on.
+"""Keeps the hooks of questions waiting until a person answers, and passes the answer on.
 
-The client asks the user at the same time, and takes the first answer. So a hook that ends without output changes
-nothing: the client's own question stays. That is the end of every wait but one, a person's answer.
+The client asks the user at the same time, and takes the first answer. If the hook ends without output, the client's
+own question stays. So every wait ends without output, unless a person has answered here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.events import Event
 
-TOKEN_PREFIX = "answer-"  # noqa: S105 - no secret; launcher/exchange.c knows it
+TOKEN_PREFIX = "answer-"  # noqa: S105 - no secret; launcher/exchange.c has the same text
 _CLAIMED_WITHIN = 10.0
-"""Seconds within which a launcher asks for the answer that it was told to wait for."""
+"""Seconds within which a launcher has to request the wait whose token it got."""
 _MAX_OUTCOMES = 200
 _GONE = "its client no longer waits for an answer"
 _TIME_IS_UP = "its time was up, and it went back to the client alone"
@@ -41,7 +41,7 @@ _WENT_ON = "it was answered in the client, or its session went on or ended"
 _SHUT_DOWN = "the daemon shuts down, and it went back to the client alone"
 
 
-class _Held:
+class _PendingQuestion:
     """One question and the hook that waits for its answer."""
 
     def __init__(
@@ -52,13 +52,13 @@ class _Held:
         self.event = event
         self.request = request
         self.stdout = stdout
-        """What the hook prints whatever comes."""
+        """The output that the hook prints in any case."""
         self.deadline = monotonic() + question.expires - question.asked
         self.issued_at = monotonic()
         self.reply: asyncio.Future[HookReply] | None = None
-        """There once the launcher waits; done once the question is over."""
+        """Set once the launcher waits; done once the question is over."""
         self.was_seen = False
-        """The session was seen to wait for the user."""
+        """Whether the session was seen waiting for the user."""
         self.outcome = _GONE
 
     @property
@@ -78,27 +78,29 @@ class AnswerService:
         self._tracker = tracker
         self._recorder = recorder
         self._lock = Lock()
-        self._held: dict[str, _Held] = {}
-        """By the token of the launcher."""
+        self._pending: dict[str, _PendingQuestion] = {}
+        """By the token of the wait."""
         self._answered: dict[str, asyncio.Event] = {}
-        """The same, of answers that are about to be sent: set once they are."""
+        """By token: an event that is set once the answer is sent."""
         self._outcomes: dict[str, str] = {}
-        """What became of the latest questions, by id."""
+        """How the latest questions ended, by the question's id."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_shutting_down = False
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when there is a first question, and when there is none any more."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether somebody waits for an answer."""
-        return bool(self._held)
+        """Whether a hook waits for an answer."""
+        return bool(self._pending)
 
     def shut_down(self) -> None:
-        """End all waits, because the daemon shuts down: the questions stay in the client."""
+        """End all waits, because the daemon shuts down. The questions stay open in the client."""
         self._is_shutting_down = True
-        for held in list(self._held.values()):
-            held.end(error_reply(UNAVAILABLE, "the daemon shuts down"), _SHUT_DOWN)
+        for pending in list(self._pending.values()):
+            pending.end(error_reply(UNAVAILABLE, "the daemon shuts down"), _SHUT_DOWN)
 
-    # -- a question is asked ---------------------------------------------------------------------------
+    # -- questions -------------------------------------------------------------------------------------
 
     def hold(self, event: PermissionRequest, request: HookRequest, seconds: float, stdout: bytes = b"") -> HookReply:
         """Return the reply that makes the hook of a question wait for an answer."""
@@ -107,15 +109,17 @@ class AnswerService:
         token = f"{TOKEN_PREFIX}{token_urlsafe(16)}"
         with self._lock:
             now = monotonic()
-            late = [name for name, one in self._held.items() if one.reply is None]
+            late = [name for name, one in self._pending.items() if one.reply is None]
             for name in late:
-                if now - self._held[name].issued_at > _CLAIMED_WITHIN:
-                    del self._held[name]
-            self._held[token] = _Held(token, question, event, request, stdout)
+                if now - self._pending[name].issued_at > _CLAIMED_WITHIN:
+                    del self._pending[name]
+            self._pending[token] = _PendingQuestion(token, question, event, request, stdout)
+            if len(self._pending) == 1:
+                self.on_change()
         return HookReply(WAIT, token=token, milliseconds=int(seconds * 1000))
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes) -> HookReply:
-        """Make the hook of a question wait whose commands have run in another process."""
+        """Make the hook of a question wait, after the caller has run the commands of the event."""
         event = client_named(request.client).parse(payload, request.event)
         settings = load_user_wide().attention
         if not isinstance(event, PermissionRequest) or not settings.answer:
@@ -123,111 +127,115 @@ class AnswerService:
         return self.hold(event, request, settings.answer_timeout, stdout)
 
     def holds(self, token: str) -> bool:
-        """Return whether a token is of a hook that waits for an answer."""
+        """Return whether a token belongs to a hook that waits for an answer."""
         return token.startswith(TOKEN_PREFIX)
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
-        """Return the answer of a person, or nothing once nobody can answer any more."""
-        held = self._held.get(token)
-        if held is None or held.reply is not None:
+        """Wait until the question is over. Returns the person's answer, or an empty reply if there is none."""
+        pending = self._pending.get(token)
+        if pending is None or pending.reply is not None:
             return error_reply(NOT_FOUND, "unknown token")
         self._loop = asyncio.get_running_loop()
-        held.reply = self._loop.create_future()
+        pending.reply = self._loop.create_future()
         try:
             if self._is_shutting_down:
                 return error_reply(UNAVAILABLE, "the daemon shuts down")
-            return await self._until_over(held)
+            return await self._until_over(pending)
         finally:
             with self._lock:
-                del self._held[token]
-            held.end()
-            self._outcomes[held.question.id] = held.outcome
+                del self._pending[token]
+                if not self._pending:
+                    self.on_change()
+            pending.end()
+            self._outcomes[pending.question.id] = pending.outcome
             while len(self._outcomes) > _MAX_OUTCOMES:
                 del self._outcomes[next(iter(self._outcomes))]
 
-    async def _until_over(self, held: _Held) -> HookReply:
-        assert held.reply is not None  # noqa: S101 - set by the caller
-        while not held.reply.done():
+    async def _until_over(self, pending: _PendingQuestion) -> HookReply:
+        assert pending.reply is not None  # noqa: S101 - set by the caller
+        while not pending.reply.done():
             changed = asyncio.ensure_future(self._tracker.changed.wait())
             try:
-                left = held.deadline - monotonic()
-                if left <= 0 or self._has_gone_on(held):
-                    held.end(outcome=_TIME_IS_UP if left <= 0 else _WENT_ON)
+                left = pending.deadline - monotonic()
+                if left <= 0 or self._has_gone_on(pending):
+                    pending.end(outcome=_TIME_IS_UP if left <= 0 else _WENT_ON)
                     break
-                await asyncio.wait((held.reply, changed), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((pending.reply, changed), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 changed.cancel()
-        return held.reply.result()
+        return pending.reply.result()
 
-    def _has_gone_on(self, held: _Held) -> bool:
-        """Return whether the session waited for the user, and no longer does: it was answered in the client."""
-        session = self._tracker.get(held.question.session_id)
+    def _has_gone_on(self, pending: _PendingQuestion) -> bool:
+        """Return whether the session has stopped waiting for the user, because it was answered in the client."""
+        session = self._tracker.get(pending.question.session_id)
         if session is None:
             return False
         if session.ended is not None:
             return True
         is_waiting = type(session.state) is AttentionNeeded
-        held.was_seen = held.was_seen or is_waiting
-        return held.was_seen and not is_waiting
+        pending.was_seen = pending.was_seen or is_waiting
+        return pending.was_seen and not is_waiting
 
     def observe(self, event: Event) -> None:
-        """End the questions that an event of the client shows to be over."""
+        """End the questions that are over according to an event of the client."""
         with self._lock:
-            over = [held for held in self._held.values() if ends_question(held.event, event)]
+            over = [pending for pending in self._pending.values() if ends_question(pending.event, event)]
         loop = self._loop
         if over and loop is not None and not loop.is_closed():
-            for held in over:
-                loop.call_soon_threadsafe(held.end, None, _WENT_ON)
+            for pending in over:
+                loop.call_soon_threadsafe(pending.end, None, _WENT_ON)
 
-    # -- and answered ----------------------------------------------------------------------------------
+    # -- answers ---------------------------------------------------------------------------------------
 
     def questions(self) -> list[Question]:
         """Return the open questions, the oldest first."""
-        return sorted((held.question for held in self._held.values() if held.is_open), key=lambda one: one.asked)
+        return sorted(
+            (pending.question for pending in self._pending.values() if pending.is_open), key=lambda one: one.asked
+        )
 
     async def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:
-        """Pass the answer of a person on to the hook that waits for it, once it is in the journal.
+        """Write the answer of a person to the journal, and pass it on to the waiting hook.
 
-        Return once it is sent: from then on it arrives, even if the daemon is killed. Raise `UnknownQuestion` if
-        nobody asks that, and `AnswerError` if the answer does not fit.
+        Returns once the answer is sent: from then on it arrives, even if the daemon is killed. Raises
+        `UnknownQuestion` if the question is not open, and `AnswerError` if the answer does not fit.
         """
-        held = self._open(question_id)
-        output = output_of(held.event, held.question, answer)
-        self._record(held, answer, answerer)
-        rendered = client_named(held.request.client).render(held.event, output)
-        sent = self._answered[held.token] = asyncio.Event()
-        reply = HookReply(OK, rendered.exit_code, _merged(held.stdout, rendered.stdout))
-        held.end(reply, f"it was answered already: {_done(answer)} by {answerer}")
-        self._tracker.set_answered(held.question.session_id, held.question.tool, question_of(held.event))
+        pending = self._open(question_id)
+        output = output_of(pending.event, pending.question, answer)
+        self._record(pending, answer, answerer)
+        rendered = client_named(pending.request.client).render(pending.event, output)
+        sent = self._answered[pending.token] = asyncio.Event()
+        reply = HookReply(OK, rendered.exit_code, _merged(pending.stdout, rendered.stdout))
+        pending.end(reply, f"it was answered already: {_done(answer)} by {answerer}")
+        self._tracker.set_answered(pending.question.session_id, pending.question.tool, question_of(pending.event))
         await sent.wait()
-        return held.question
+        return pending.question
 
     def find(self, question_id: str) -> Question:
-        """Return an open question. Raise `UnknownQuestion` that says what became of it."""
+        """Return an open question. Raises `UnknownQuestion`, which says how the question ended."""
         return self._open(question_id).question
 
-    def _open(self, question_id: str) -> _Held:
-        for held in self._held.values():
-            if held.is_open and held.question.id == question_id:
-                return held
+    def _open(self, question_id: str) -> _PendingQuestion:
+        for pending in self._pending.values():
+            if pending.is_open and pending.question.id == question_id:
+                return pending
         outcome = self._outcomes.get(question_id, "it was answered, or went back to the client alone")
         raise UnknownQuestion(f"no open question has the id {question_id!r}: {outcome}; see fairlead answer")
 
     def on_sent(self, token: str) -> None:
-        """Note that the reply to a hook was sent, or that the hook has gone."""
+        """Record that the reply to a hook was sent, or that the hook has ended."""
         if (sent := self._answered.pop(token, None)) is not None:
             sent.set()
 
-    def _record(self, held: _Held, answer: Answer, answerer: Answerer) -> None:
-        """Write down who answered what. Raise `AnswerError` if that fails: then nothing is answered."""
+    def _record(self, pending: _PendingQuestion, answer: Answer, answerer: Answerer) -> None:
+        """Write the answer and the person to the journal. Raises `AnswerError` if that fails."""
         about = f": {', '.join(answer.choose)}" if answer.choose else f": {answer.reason}" if answer.reason else ""
         reason = f"{_done(answer)} by {answerer}{about}"
         record = CommandsRecord(
-            id=held.request.id,
+            id=pending.request.id,
             at=time(),
             verdict="allowed" if answer.decision == "allow" else "blocked",
             reason=reason[:MAX_REASON_LENGTH],
-            seconds=round(monotonic() - held.issued_at, 6),
+            seconds=round(monotonic() - pending.issued_at, 6),
         )
         try:
             self._recorder.write(record)
@@ -240,7 +248,7 @@ def _done(answer: Answer) -> str:
 
 
 def _merged(first: bytes, second: bytes) -> bytes:
-    """Return two answers of a hook as one: what others had to say, and the decision."""
+    """Merge two JSON outputs of a hook: the output of other hooks, and the decision."""
     if not first:
         return second
     try:

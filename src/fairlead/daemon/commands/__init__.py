@@ -1,1 +1,1 @@
-"""Commands that the daemon runs for a launcher: the words of a command line in, its output and exit code out."""
+"""Runs commands for a launcher: takes the words of a command line, and returns its output and exit code."""

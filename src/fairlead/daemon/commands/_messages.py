@@ -1,4 +1,4 @@
-"""What a launcher sends to have a command run, and what the command line gives back. Knows no socket and no thread."""
+"""The requests of launchers to run a command, and the results. Knows no socket and no thread."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _REQUEST_LINE = re.compile(rb"POST /v1/commands/([A-Za-z0-9_-]+) HTTP/1\.1")
 _TERMINALS = re.compile(rb"([01])([01])([01]),([0-9]{1,5})")
 _MAX_HEAD = 256 * 1024
 _MAX_BODY = 8 * 1024 * 1024
-"""Bytes of the words and of stdin. What is longer is left to a process of its own."""
+"""The maximum size of the words and stdin, in bytes. Larger commands run in a separate process."""
 _MAX_WORDS = 10_000
 
 
 class CommandDeclined(Exception):
-    """The command must be run by a process of its own."""
+    """The command must run in a separate process."""
 
 
 class StdinWanted(Exception):
@@ -32,14 +32,14 @@ class StdinWanted(Exception):
 
 
 class WaitWanted(Exception):
-    """The command asked for something that takes a while. It is run again when the answer is there."""
+    """The command made a request that takes a while. It is run again once the response has arrived."""
 
     def __init__(self, asked: DaemonRequest, seconds: float, undo_id: str) -> None:
         super().__init__(f"{asked.path} may take {seconds:g} s")
         self.asked = asked
         self.seconds = seconds
         self.undo_id = undo_id
-        """The id of the mail that it may bring."""
+        """The id under which mail in the response can be undone."""
 
 
 class DaemonRequest(NamedTuple):
@@ -47,7 +47,7 @@ class DaemonRequest(NamedTuple):
 
     method: str
     path: str
-    """With its query."""
+    """The path with the query."""
     body: bytes = b""
 
 
@@ -58,44 +58,44 @@ class Terminals(NamedTuple):
     stdout: bool = False
     stderr: bool = False
     columns: int = 0
-    """0 if it is not known."""
+    """0 if unknown."""
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
-    """A command line, and what it needs to know about the process that it is run for."""
+    """A command line, and the data about the caller's process that the command needs."""
 
     words: tuple[str, ...]
     hook: HookRequest
-    """The caller as events describe it: its id, folder, variables and version."""
+    """The caller as in requests of events: its id, folder, variables and version."""
     terminals: Terminals = Terminals()
     stdin: bytes | None = None
-    """`None`: not sent."""
+    """`None` if it was not sent."""
 
 
 class CommandCall(NamedTuple):
-    """A request, and how its command asks the daemon."""
+    """A request, and the function by which its command makes requests to the daemon."""
 
     request: CommandRequest
     ask: Callable[[DaemonRequest, float], Response]
-    """Blocks for at most so many seconds."""
+    """Makes a request, and blocks for at most the given seconds."""
     answers: dict[str, Response]
-    """By path: answers that the command has waited for already."""
+    """By path: responses for which the command has already waited."""
     started_at: float
-    """Monotonic."""
+    """The start time by the monotonic clock."""
 
 
 class CommandResult(NamedTuple):
-    """What a command has printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
     mail_id: str = ""
-    """The id of mail in it, which counts as shown only if the launcher gives a receipt."""
+    """The id of mail in the output. The mail counts as shown only if the launcher gives a receipt."""
 
 
 def parse_command_request(data: bytes) -> CommandRequest | None:
-    """Parse a request; `None` while there is more to come. Raises `ValueError` if it is not what a launcher writes."""
+    """Parse a request; `None` if it is incomplete. Raises `ValueError` if it is not a request of a launcher."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         if len(data) > _MAX_HEAD:

@@ -1,4 +1,4 @@
-"""Runs commands for launchers, each in a thread, and holds those that wait."""
+"""Runs commands for launchers, each in a thread, and keeps the commands that wait."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Application = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 _COMMAND_LINE = "fairlead.cli.served"
-"""Loaded with the first command, and by name: the command line imports the daemon, not the other way round."""
+"""Imported by name with the first command, because the command line imports the daemon and not the reverse."""
 _JSON = {"content-type": "application/json"}
 _THREADS = 4
 _TOKEN_PREFIX = "command-"  # noqa: S105 - no secret
@@ -49,7 +49,7 @@ _TOKEN_LIFETIME = 30.0
 
 
 class _Waiting(NamedTuple):
-    """A command that waits for an answer of one of our own routes."""
+    """A command that waits for a response of one of the daemon's routes."""
 
     request: CommandRequest
     peer: int
@@ -59,7 +59,7 @@ class _Waiting(NamedTuple):
 
 
 class CommandService:
-    """The commands of this daemon."""
+    """Runs the commands of this daemon's launchers."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -67,16 +67,19 @@ class CommandService:
         self._threads = ThreadPoolExecutor(_THREADS, "commands")
         self._waiting: dict[str, _Waiting] = {}
         self.app: Application | None = None
-        """Our own routes, once they are there."""
+        """The daemon's own routes. None until they are created."""
         self.answer_in_thread: Callable[[str, str, bytes, int], tuple[int, bytes] | None] = lambda *_: None
-        """Returns the status and the JSON of a request of a process; `None` if only the routes can answer it."""
+        """Returns the status and the JSON for a request of a process; `None` if only the routes can answer it."""
 
     def close(self) -> None:
         """Wait for the commands in progress."""
         self._threads.shutdown(cancel_futures=True)
 
     async def reply(self, request: CommandRequest, peer: int) -> HookReply:
-        """Run a command for the process `peer`, and return what it printed. Other statuses leave it to the caller."""
+        """Run a command for the process `peer`, and return its output.
+
+        With any other status than 200, 202 and 303 the caller runs the command itself.
+        """
         hook = request.hook
         if hook.caller.version != self._daemon.version:
             return error_reply(UPGRADE_REQUIRED, f"this daemon is {self._daemon.version}")
@@ -85,11 +88,14 @@ class CommandService:
         return await self._reply(request, peer, {}, monotonic())
 
     def holds(self, token: str) -> bool:
-        """Return whether a token is of a command that waits."""
+        """Return whether a token belongs to a command that waits."""
         return token in self._waiting
 
     async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
-        """Ask what a command waits for, and run the command with it. Nothing counts as shown to who has gone."""
+        """Make the request for which a command waits, and run the command with the response.
+
+        If the caller has disconnected meanwhile, mail in the response is queued again.
+        """
         waiting = self._waiting.pop(token)
         wanted, gone = waiting.wanted, asyncio.Event()
         asking = asyncio.ensure_future(self._ask(wanted.asked, waiting.peer, gone))
@@ -148,7 +154,7 @@ class CommandService:
         return HookReply(WAIT, token=token, milliseconds=int(wanted.seconds * 1000) + 1)
 
     async def _ask(self, asked: DaemonRequest, peer: int, gone: asyncio.Event) -> Response:
-        """Call one of our own routes on behalf of a process, until it is gone."""
+        """Call one of the daemon's routes on behalf of a process. `gone` is set if the process disconnects."""
         assert self.app is not None, "there are no routes yet"  # noqa: S101 - set before the socket is opened
         path, _, query = asked.path.partition("?")
         exchange = _Exchange(asked.body, gone)
@@ -168,7 +174,7 @@ class CommandService:
 
 
 class _Exchange:
-    """One request to our own routes."""
+    """One ASGI request to the daemon's own routes."""
 
     def __init__(self, body: bytes, gone: asyncio.Event) -> None:
         self._body: bytes | None = body

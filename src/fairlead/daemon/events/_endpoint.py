@@ -1,4 +1,4 @@
-"""Where the requests of launchers arrive: events, status lines, waits. In the event loop.
+"""Answers the requests of launchers: events, status lines, waits. Runs in the event loop.
 
 It declines what this daemon must not decide, and chooses whether an event is handled in the loop or in a thread.
 """
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 _THREADS = 4
 _WAITING_THREADS = 32
-"""Threads for events that wait for another process: those that wait for long must not keep others waiting."""
+"""Threads for events that wait for another process: long waits must not delay other events."""
 _TOKEN_LIFETIME = 10.0
 """Seconds within which a launcher asks for the reply that it was told to wait for."""
 _MAX_WAIT = 120_000
-"""Milliseconds that it then waits: longer than the hooks of several policies take to load and to answer."""
+"""Milliseconds that a launcher then waits: longer than the hooks of several policies take to load and to answer."""
 
 
 class HookEndpoint:
@@ -70,6 +70,7 @@ class HookEndpoint:
         self._errors = errors
         self._shutdown = shutdown
         self._home = home_of(os.environ, "/")
+        self._own_home = (*self._home.values(),)
         self._threads = ThreadPoolExecutor(_THREADS, "events")
         self._waiting_threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting-events")
         self._held: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
@@ -79,9 +80,10 @@ class HookEndpoint:
 
     def reply_now(self, request: HookRequest, payload: bytes) -> HookReply | None:
         """Return the reply if it is known to be quick; `None` means to `await reply(...)`."""
-        declined = self._decline(request)
-        if declined is not None:
-            return declined
+        if request.home != self._own_home or request.caller.version != self._version:
+            declined = self._decline(request)
+            if declined is not None:
+                return declined
         try:
             if request.event == STATUS_LINE:
                 reply: HookReply | None = answer_status_line(self._tracker, request, payload)
@@ -90,7 +92,7 @@ class HookEndpoint:
             else:
                 reply = self._handler.handle_inline(request, payload)
         except (FairleadError, OSError):
-            return None  # `reply` runs into it again, and reports it
+            return None  # `reply` fails in the same way, and reports it
         if reply is not None:
             self._last_active = monotonic()
         return reply
@@ -131,13 +133,13 @@ class HookEndpoint:
         return reply
 
     def may_hold(self, request: HookRequest) -> bool:
-        """Return whether a launcher may be told to wait for the reply: it depends on another process."""
+        """Return whether a launcher may be told to wait, because the reply depends on another process."""
         return not request.is_report and self._handler.is_waiting(request)
 
     def hold(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
-        """Return the reply that makes a launcher wait for another one, which takes longer than launchers wait.
+        """Return a 303 that makes the launcher wait for `reply`, which takes longer than launchers wait by themselves.
 
-        `undo` is called with the id of the event if the other one is not delivered.
+        `undo` is called with the id of the event if `reply` is not delivered.
         """
         token = token_urlsafe(16)
         self._held[token] = reply, undo
@@ -192,7 +194,7 @@ class HookEndpoint:
 
 
 def _undo_later(reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> None:
-    """Undo what an event has marked as shown, once it is handled."""
+    """Undo what the event has marked as shown, once it is handled."""
 
     def on_done(done: asyncio.Task[HookReply]) -> None:
         if not done.cancelled() and done.exception() is None and done.result().undo_id:

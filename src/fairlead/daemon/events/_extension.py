@@ -1,11 +1,11 @@
-"""What reacts to events: the one interface between the event handler and every capability of the daemon.
+"""Extensions: the one interface between the event handler and every capability of the daemon that reacts to events.
 
 An extension is a small class in a file of its own, registered in `extensions/__init__.py`. The handler knows none of
 them by name. There are three kinds, and they are asked in this order:
 
-gate         may block the event: the policy, later leases
+gate         may block the event: the policy, the user's own hooks, leases
 contributor  adds to the answer of an event that no gate has blocked: mail, environment
-observer     only hears what was recorded: sessions, metrics
+observer     only handles events that were recorded: sessions, metrics
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ import msgspec
 from fairlead.decide import find_event_policy
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
-from fairlead.journal import EventRecord
 from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.clients import Client
+    from fairlead.clients import Client, ToolKind
     from fairlead.daemon.events._messages import HookReply, HookRequest
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import CommandsRecord, EventRecord
     from fairlead.policy import FileChange, Guards
 
     StartWait = Callable[[HookReply], HookReply]
@@ -45,26 +44,15 @@ class MustWait(Exception):
     """An extension has to wait for another process, and this thread may not."""
 
     policy: PolicyContext | None = None
-    """The policy that was found. It must not be looked up again: what the user is told of it is told once."""
+    """The policy of the event. It must not be looked up again: messages about it are shown to the user once."""
 
 
 class EventContext:
     """What is looked up once for an event and shared by all extensions."""
 
     __slots__ = (
-        "_policy",
-        "changes",
-        "client",
-        "cwd",
-        "event",
-        "guards",
-        "has_waited",
-        "inline",
-        "is_blocked",
-        "may_wait",
-        "payload",
-        "request",
-        "unchanged",
+        *("_tool_kind", "changes", "client", "cwd", "event", "guards", "has_waited", "inline", "is_blocked"),
+        *("may_wait", "payload", "policy", "request", "unchanged"),
     )
 
     def __init__(  # noqa: PLR0913 - what is known of the event
@@ -78,44 +66,52 @@ class EventContext:
         may_wait: bool = False,
         policy: PolicyContext | None = None,
     ) -> None:
+        """Look up the policy, unless it is given.
+
+        Raises `NotThisDaemon` if the event's folder is relative to the caller's, and with `inline` `NotCached` if the
+        policy is not in memory.
+        """
         self.event = event
         self.request = request
         self.client = client
         self.cwd = event.cwd or request.cwd
         """The agent's working directory."""
         self.inline = inline
-        """Whether the event loop waits: then nothing may block, and a policy that is not cached raises `NotCached`."""
+        """Whether the event is handled in the event loop: then nothing may block."""
         self.payload = payload
         self.may_wait = may_wait
-        """Whether this thread may wait for another process. Else an extension that has to raises `MustWait`."""
+        """Whether this thread may wait for another process. If not, an extension that has to wait raises `MustWait`."""
         self.has_waited = False
         """Whether an extension has waited for another process."""
         self.is_blocked = False
-        """Whether a gate that was asked earlier has blocked the event."""
+        """Whether an extension that was asked earlier has blocked the event."""
         self.guards: Guards | None = None
-        """The compiled guards of the policy, once its gate was asked."""
+        """The compiled guards of the policy, once `PolicyGate` was asked."""
         self.changes: list[FileChange] = []
-        """What a tool call changes, as its guards understand it, once they were asked."""
-        self._policy = policy
+        """The files that a tool call changes according to the guards, once these were asked."""
         self.unchanged: object = None
         """The project whose protected files were just found unchanged."""
+        self._tool_kind: ToolKind | None = None
+        self.policy = policy if policy is not None else self._find_policy()
+        """The policy that applies to the event."""
 
     @property
-    def policy(self) -> PolicyContext:
-        """The policy that applies to the event. Raises `NotThisDaemon` if its folder is relative to the caller's."""
-        if self._policy is None:
-            if not self.cwd.startswith("/"):
-                raise NotThisDaemon("the working directory is relative to the caller's")
-            project, caller = self.request.env.get(self.client.variables.project_dir, ""), self.request.caller
-            process = caller.pid, caller.start
-            self._policy = find_event_policy(
-                self.event, self.cwd, project=project, process=process, cached_only=self.inline
-            )
-        return self._policy
+    def tool_kind(self) -> ToolKind:
+        """The kind of the tool, on events about a tool call."""
+        if self._tool_kind is None:
+            self._tool_kind = self.client.kind_of(self.event.tool_name or "")
+        return self._tool_kind
+
+    def _find_policy(self) -> PolicyContext:
+        if not self.cwd.startswith("/"):
+            raise NotThisDaemon("the working directory is relative to the caller's")
+        caller = self.request.caller
+        process = caller.pid, caller.start
+        return find_event_policy(self.event, self.cwd, project=caller.project, process=process, cached_only=self.inline)
 
 
 class Reaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What an extension makes of an event: an output, a plan to run, or a wait."""
+    """What an extension returns for an event: an output, a plan to run, or a wait."""
 
     output: HookOutput = HookOutput()
     log: tuple[str, ...] = ()
@@ -128,7 +124,7 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
     undoable: bool = False
     """The output must be undone if the reply is not delivered."""
     decided_by: str = ""
-    """The hook of the user's own that has decided, for the journal."""
+    """The user's own hook that has decided, for the journal."""
 
     def merge(self, other: Reaction) -> Reaction:
         """Return both reactions as one."""
@@ -151,83 +147,88 @@ class EventExtension:
     events: frozenset[str] | None = None
     """The events for which `before_reply` is called; `None` means all."""
     recorded_events: frozenset[str] | None = None
-    """The events for which `after_record` is called; `None` means all, and records that are of no event."""
+    """The events for which `after_record` is called; `None` means all."""
 
     def may_block(self, context: EventContext) -> bool:
-        """Return whether `before_reply` may wait for a disk or a lock. Must not wait itself: the event loop asks."""
+        """Return whether `before_reply` may wait for a disk or a lock. Must not wait: the event loop calls this."""
         return False
 
     def before_reply(self, context: EventContext) -> Reaction | None:
-        """React to an event before it is answered. Not called for a contributor if a gate has blocked the event."""
+        """React to an event before it is answered. Not called for a contributor if the event is blocked already."""
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Handle a record that was just written. `event` is `None` if it was not parsed in this process.
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Handle an event that was just recorded. `event` is `None` if it was not parsed in this process.
 
-        For an event that was answered here, this is called before the reply is sent.
+        The reply may have been sent, but no later event of the same session has been handled.
         """
 
+    def after_commands(self, record: CommandsRecord) -> None:
+        """Handle the results of an event's commands, which were just recorded."""
+
     def undo(self, event_id: str) -> None:
-        """Handle that the reply to an event was not delivered, or that another process has answered it."""
+        """Undo what the reply has marked: it was not delivered, or another process has answered the event."""
 
 
 class Subscribers(NamedTuple):
-    """The extensions that an event concerns, by the method that is called."""
+    """The methods of the extensions that want an event, in their order."""
 
-    may_block: tuple[EventExtension, ...]
-    before_reply: tuple[EventExtension, ...]
-    after_record: tuple[EventExtension, ...]
+    may_block: tuple[Callable[[EventContext], bool], ...]
+    gates: tuple[Callable[[EventContext], Reaction | None], ...]
+    contributors: tuple[Callable[[EventContext], Reaction | None], ...]
+    after_record: tuple[Callable[[EventRecord, Event | None], None], ...]
 
 
 class ExtensionRegistry:
-    """The extensions in their order, and which of them implement what."""
+    """The extensions in their order, and the methods that each of them implements."""
 
     def __init__(self) -> None:
         self._extensions: list[EventExtension] = []
         self._by_event: dict[str, Subscribers] = {}
-        self._undo: tuple[EventExtension, ...] = ()
 
     def register(self, extension: EventExtension) -> None:
-        """Add an extension behind those of its kind."""
-        self._extensions.append(extension)
-        self._extensions.sort(key=lambda one: _ORDER.index(one.kind))
-        self._by_event.clear()
-        self._undo = self._implementing("undo")
+        """Add an extension after the others of its kind."""
+        self._extensions = sorted([*self._extensions, extension], key=lambda one: _ORDER.index(one.kind))
+        self._by_event = {}
+
+    def refresh(self) -> None:
+        """Update the subscribers, because an extension wants other events from now on."""
+        self._by_event = {}
 
     def subscribers(self, event_name: str) -> Subscribers:
-        """Return the extensions that want an event; of a record that is of no event, the name is empty."""
-        found = self._by_event.get(event_name)
-        if found is None:
-            found = self._find_subscribers(event_name)
-            if len(self._by_event) < _MAX_NAMES:
-                self._by_event[event_name] = found
-        return found
+        """Return the methods that are called for an event."""
+        return self._by_event.get(event_name) or self._find_subscribers(event_name)
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Pass a record to every extension that wants it."""
-        for extension in self.subscribers(record.event if isinstance(record, EventRecord) else "").after_record:
-            extension.after_record(record, event)
+    def after_commands(self, record: CommandsRecord) -> None:
+        """Pass the results of an event's commands on to the extensions."""
+        for extension in self._implementing("after_commands"):
+            extension.after_commands(record)
 
     def undo(self, event_id: str) -> None:
         """Undo an event in every extension that has something to undo."""
-        for extension in self._undo:
+        for extension in self._implementing("undo"):
             extension.undo(event_id)
 
     def _find_subscribers(self, event_name: str) -> Subscribers:
+        known = self._by_event  # replaced as soon as an extension is added or refreshed
         reacting = [one for one in self._implementing("before_reply") if one.events is None or event_name in one.events]
         blocking = self._implementing("may_block")
-        return Subscribers(
-            tuple(one for one in reacting if one in blocking),
-            tuple(reacting),
+        found = Subscribers(
+            tuple(one.may_block for one in reacting if one in blocking),
+            tuple(one.before_reply for one in reacting if one.kind == "gate"),
+            tuple(one.before_reply for one in reacting if one.kind == "contributor"),
             tuple(
-                one
+                one.after_record
                 for one in self._implementing("after_record")
                 if one.recorded_events is None or event_name in one.recorded_events
             ),
         )
+        if len(known) < _MAX_NAMES:
+            known[event_name] = found
+        return found
 
-    def _implementing(self, method: str) -> tuple[EventExtension, ...]:
+    def _implementing(self, method: str) -> list[EventExtension]:
         base = getattr(EventExtension, method)
-        return tuple(one for one in self._extensions if getattr(type(one), method) is not base)
+        return [one for one in self._extensions if getattr(type(one), method) is not base]
 
 
 _MAX_NAMES = 500

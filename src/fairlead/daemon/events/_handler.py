@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients, loaded_client
+from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients
 from fairlead.daemon.events._extension import EventContext, MustWait, NotThisDaemon, Reaction
-from fairlead.daemon.events._messages import OK, PLAN, SILENCE, HookReply
+from fairlead.daemon.events._messages import EMPTY_REPLY, OK, PLAN, HookReply
 from fairlead.daemon.events._plans import plan_reply
-from fairlead.decide import Decision, event_record, settle, verdict_of
+from fairlead.decide import Decision, settle, verdict_of
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
+from fairlead.journal import event_record
 from fairlead.policy import NotCached, NotInterruptible
 
 if TYPE_CHECKING:
@@ -24,11 +25,17 @@ if TYPE_CHECKING:
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
 
+    _Place = tuple[str, str]
+    """The caller's folder and the event's name."""
+
 _MAX_INLINE_PAYLOAD = 16 * 1024
 _MAX_INLINE_COMMAND = 2 * 1024
 """Bytes of a payload with a shell command, which takes longest to analyse."""
 _MAX_INLINE_SECONDS = 0.002
-_MAX_DURATIONS = 4096
+_SLOW_INTERVAL = 1.0
+"""Seconds after which events that were slow are tried in the event loop again."""
+_MAX_PLACES = 4096
+_MAX_PARSED = 256
 
 
 class EventHandler:
@@ -38,35 +45,34 @@ class EventHandler:
         self._extensions = extensions
         self._recorder = recorder
         list(known_clients())  # load them now, and not at the first event
-        self._durations: dict[tuple[str, str], tuple[float, float]] = {}
-        """Seconds that the last two events took, by the caller's folder and the event's name.
-
-        One alone may be slow because the system has stopped this process. Events that wait for another process have
-        no entry."""
-        self._waiting: set[tuple[str, str]] = set()
-        """Folders and names of events whose last one waited for another process."""
+        self._durations = _Durations()
+        self._waiting: set[_Place] = set()
+        """Folders and event names whose last event waited for another process."""
+        self._parsed: dict[int, tuple[HookRequest, Event]] = {}
+        """Events that the event loop has parsed and left to a thread, by the identity of the request."""
 
     def handle_inline(self, request: HookRequest, payload: bytes) -> HookReply | None:
         """Handle an event in the event loop if that is faster than starting a thread; else return `None`.
 
-        That is so for a small payload, a cached policy, and a folder in which one of the last two events of this name
-        was quick.
+        It is faster for a small payload, a cached policy, and a folder in which events of this name were quick.
         """
-        client = loaded_client(request.client)
-        if client is None:
-            return None
-        size, last = len(payload), self._durations.get((request.cwd, request.event))
-        if last is None or (last[0] > _MAX_INLINE_SECONDS < last[1]) or size > _MAX_INLINE_PAYLOAD:
+        client, size, place = request.known_client, len(payload), (request.cwd, request.event)
+        if client is None or size > _MAX_INLINE_PAYLOAD or not self._durations.are_quick(place):
             return None
         if size > _MAX_INLINE_COMMAND and client.shell_mark in payload:
             return None
+        delay = self._durations.delay_before(place)
+        started = perf_counter()
         try:
-            return self._handle(request, client, payload, inline=True)
+            reply = self._handle(request, client, payload, started, inline=True)
         except (NotCached, NotInterruptible):
             return None
         except MustWait:
             self._note_waiting(request)
             return None
+        if delay is not None or perf_counter() - started > _MAX_INLINE_SECONDS:
+            self._durations.note(place, perf_counter() - started, delay)
+        return reply
 
     def is_waiting(self, request: HookRequest) -> bool:
         """Return whether the last event like this one had to wait for another process."""
@@ -77,15 +83,17 @@ class EventHandler:
     ) -> HookReply:
         """Decide, record, reply. Raises `NotThisDaemon` if only the caller's process can decide the event.
 
-        Without `may_wait`, raises `MustWait` if an extension has to wait for another process; `policy` is what was
-        found by then.
+        Without `may_wait`, raises `MustWait` if an extension has to wait for another process. `policy` is the policy
+        of that error.
         """
         try:
             client = client_named(request.client)
         except UnknownClientError:
             raise NotThisDaemon(f"unknown client: {request.client}") from None
         try:
-            reply = self._handle(request, client, payload, inline=False, may_wait=may_wait, policy=policy)
+            reply = self._handle(
+                request, client, payload, perf_counter(), inline=False, may_wait=may_wait, policy=policy
+            )
         except MustWait:
             self._note_waiting(request)
             raise
@@ -98,14 +106,14 @@ class EventHandler:
         request: HookRequest,
         client: Client,
         payload: bytes,
+        started: float,
         *,
         inline: bool,
         may_wait: bool = False,
         policy: PolicyContext | None = None,
     ) -> HookReply:
-        started = perf_counter()
         try:
-            event = client.parse(payload, request.event)
+            _, event = self._parsed.pop(id(request), None) or (None, client.parse(payload, request.event))
         except FairleadError as error:
             return self._reject(request, client, payload, error, started)
         context = EventContext(event, request, client, inline=inline, payload=payload, may_wait=may_wait, policy=policy)
@@ -114,11 +122,11 @@ class EventHandler:
         except MustWait as wait:
             wait.policy = context.policy
             raise
-        reply = SILENCE if reaction is None else _reply(context, reaction, payload)
-        if not may_wait:
-            self._note_duration(request, perf_counter() - started)
-        elif not context.has_waited:
+        reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
+        if may_wait and not context.has_waited:
             self._waiting.discard((request.cwd, request.event))
+        elif not inline and not may_wait:
+            self._durations.note_first((request.cwd, request.event))
         steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
         try:
             hook = reaction.decided_by if reaction is not None else ""
@@ -129,22 +137,16 @@ class EventHandler:
         return reply
 
     def _note_waiting(self, request: HookRequest) -> None:
-        if len(self._waiting) >= _MAX_DURATIONS:
+        place = request.cwd, request.event
+        if len(self._waiting) >= _MAX_PLACES:
             self._waiting.clear()
-        self._waiting.add((request.cwd, request.event))
-        self._durations.pop((request.cwd, request.event), None)
-
-    def _note_duration(self, request: HookRequest, seconds: float) -> None:
-        key = request.cwd, request.event
-        last = self._durations.get(key)
-        if last is None and len(self._durations) >= _MAX_DURATIONS:
-            self._durations.clear()
-        self._durations[key] = seconds if last is None else last[1], seconds
+        self._waiting.add(place)
+        self._durations.forget(place)
 
     def handle_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
         """Handle an event of a client that calls over HTTP, without a launcher. Raises nothing: an error denies.
 
-        No command can be run, for there is no process of the caller: a gate that has commands denies.
+        No command can be run, because there is no process of the caller: a gate that has commands denies.
         """
         started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
@@ -167,20 +169,32 @@ class EventHandler:
 
     def _react(self, context: EventContext) -> Reaction | None:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        subscribers = self._extensions.subscribers(context.event.event_name)
+        blocking, gates, contributors, _ = self._extensions.subscribers(context.event.event_name)
         if context.inline:
-            for extension in subscribers.may_block:
-                if extension.may_block(context):
+            for may_block in blocking:
+                if may_block(context):
+                    self._keep_parsed(context)
                     raise NotCached
         merged: Reaction | None = None
-        for extension in subscribers.before_reply:
-            if merged is not None and merged.output.blocked and extension.kind == "contributor":
-                continue
-            reaction = extension.before_reply(context)
+        for before_reply in gates:
+            reaction = before_reply(context)
+            if reaction is not None:
+                merged = reaction if merged is None else merged.merge(reaction)
+                context.is_blocked = merged.output.blocked
+        for before_reply in contributors:
+            if context.is_blocked:
+                break
+            reaction = before_reply(context)
             if reaction is not None:
                 merged = reaction if merged is None else merged.merge(reaction)
                 context.is_blocked = merged.output.blocked
         return merged
+
+    def _keep_parsed(self, context: EventContext) -> None:
+        """Keep an event for the thread that will handle it."""
+        if len(self._parsed) >= _MAX_PARSED:
+            self._parsed.clear()
+        self._parsed[id(context.request)] = context.request, context.event
 
     def _reject(
         self, request: HookRequest, client: Client, payload: bytes, error: FairleadError, started: float
@@ -224,8 +238,57 @@ class EventHandler:
             self._recorder.write(record, event)
 
 
+class _Durations:
+    """Folders in which events are slow: after two slow ones in a row, they are handled in threads for a while."""
+
+    def __init__(self) -> None:
+        self._known: set[_Place] = set()
+        """Folders and event names of which an event was handled in a thread before: the first event reads files."""
+        self._slow: dict[_Place, float] = {}
+        """Folders and event names whose last event was slow → until when such events are handled in threads."""
+
+    def are_quick(self, place: _Place) -> bool:
+        """Return whether an event may be handled in the event loop."""
+        return place in self._known and not (self._slow and self._slow.get(place, 0.0) > monotonic())
+
+    def delay_before(self, place: _Place) -> float | None:
+        """Return how long this thread was not scheduled so far, if the last event was slow."""
+        return _run_delay() if self._slow and place in self._slow else None
+
+    def note(self, place: _Place, seconds: float, delay_before: float | None) -> None:
+        """Note how long an event took in the event loop. If other programs ran meanwhile, it was not slow."""
+        if delay_before is not None:
+            seconds -= _run_delay() - delay_before
+        if seconds <= _MAX_INLINE_SECONDS:
+            self._slow.pop(place, None)
+        else:
+            if len(self._slow) >= _MAX_PLACES:
+                self._slow.clear()
+            self._slow[place] = 0.0 if delay_before is None else monotonic() + _SLOW_INTERVAL
+
+    def note_first(self, place: _Place) -> None:
+        """Note that an event was handled in a thread."""
+        if place not in self._known:
+            if len(self._known) >= _MAX_PLACES:
+                self._known.clear()
+            self._known.add(place)
+
+    def forget(self, place: _Place) -> None:
+        """Handle the next event in a thread."""
+        self._known.discard(place)
+
+
+def _run_delay() -> float:
+    """Return for how many seconds this thread was ready to run and was not scheduled; 0 if that is not known."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookReply:
-    """Return the answer if nothing is left to be done; else leave the rest to the caller."""
+    """Return the reply with the client's answer; or with a plan, if the caller has to run or send something first."""
     event, request = context.event, context.request
     decision = Decision(
         output=reaction.output,
@@ -240,7 +303,7 @@ def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookRep
     if reaction.plan is not None and reaction.plan.steps:
         return plan_reply(context, decision, payload, undo_id)
     settled = settle(event, decision)
-    verdict, reason = verdict_of(settled.output), settled.output.reason or ""
+    verdict, reason = settled.verdict, settled.reason
     if settled.notes:
         document = msgspec.json.encode(decision)
         return HookReply(PLAN, stdout=document, verdict=verdict, reason=reason, undo_id=undo_id, receipt=receipt)

@@ -3,20 +3,19 @@
 A transport costs about as much as the decision, and an event needs none: a launcher writes its request, reads the
 reply and exits. Everything that is not an event of a launcher is handed to uvicorn.
 
-A launcher that is killed (Escape, a timeout, `kill -9`) tells its client nothing, whatever was sent to it. So one that
-can do so writes a byte when it has printed everything; mail in a reply without that byte was never seen.
+A launcher that is killed (Escape, a timeout, `kill -9`) prints nothing, whatever was sent to it. So a launcher writes
+a byte when it has printed everything, if it is new enough; mail in a reply without that byte was never seen.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import struct
 from contextlib import suppress
 from socket import AF_UNIX, SOCK_STREAM, SocketType
 from typing import TYPE_CHECKING, Any
 
+from fairlead.daemon._peer import is_own_user, peer_pid
 from fairlead.daemon.commands._messages import PREFIX, parse_command_request
 from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
@@ -33,23 +32,21 @@ if TYPE_CHECKING:
     from fairlead.daemon.commands._messages import CommandRequest
     from fairlead.daemon.events._messages import HookReply, HookRequest
 
-_READ_SIZE = 256 * 1024
+_READ_SIZE = 64 * 1024
+"""Bytes of one read. The memory for more would be mapped for each read, which takes ten times as long as the read."""
+_MAX_READS = 4
 _ACCEPT_BATCH = 16
 """Connections that are accepted before the loop serves others."""
 _ACCEPT_PAUSE = 0.1
 """Seconds, if no connection can be accepted: there are too many open files."""
 _MAX_REPLY = 1.0
-"""Seconds after which a launcher is told to wait: it takes a daemon that says nothing for two for a dead one."""
+"""Seconds after which a launcher is told to wait. After two seconds without a reply, it assumes that the daemon is
+dead."""
 _DONTWAIT = socket.MSG_DONTWAIT
-_ALLOWED_UIDS = {os.getuid(), None}
-_SOL_SOCKET = socket.SOL_SOCKET
-_PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
-_CREDENTIALS = struct.Struct("3i")
-"""Of the process at the other end: pid, uid, gid."""
 
 
 class UnixListener:
-    """Accepts connections of this user, and of nobody else."""
+    """Accepts connections of this user only."""
 
     def __init__(self, listener: socket.socket, config: Config, server: ServerState, daemon: Daemon) -> None:
         self.server = server
@@ -85,9 +82,9 @@ class UnixListener:
             self.loop.add_reader(self._listener.fileno(), self._accept)
 
     def _accept(self) -> None:
-        """Accept what waits, and serve the requests that have arrived.
+        """Accept the waiting connections, and serve the requests that have arrived.
 
-        All of them were sent before the first is served, so what was looked up for one is current for the others.
+        All requests were sent before the first is served, so what was looked up for one is current for the others.
         """
         ready: list[HookConnection] = []
         for _ in range(_ACCEPT_BATCH):
@@ -100,7 +97,7 @@ class UnixListener:
                 break
             self._is_failing = False
             connection = SocketType(AF_UNIX, SOCK_STREAM, 0, descriptor)
-            if peer_uid(connection) not in _ALLOWED_UIDS:
+            if not is_own_user(connection):
                 connection.close()
             elif (accepted := HookConnection(self, connection)).receive():
                 ready.append(accepted)
@@ -108,7 +105,10 @@ class UnixListener:
             self.serve(ready)
 
     def serve(self, ready: list[HookConnection]) -> None:
-        """Answer requests that have arrived. Those that are handled here are recorded by one write, then answered."""
+        """Answer requests that have arrived. Those that are handled here are recorded by one write, then answered.
+
+        The extensions handle the records after the replies: launchers wait only for the decision and its record.
+        """
         decided: list[tuple[HookConnection, HookReply | None]] = []
         with shared_lookups():
             self.recorder.collect()
@@ -123,6 +123,7 @@ class UnixListener:
                 connection.answer(reply, unwritten)
             except Exception as error:  # noqa: BLE001
                 self._report(error)
+        self.recorder.pass_on()
 
     def _report(self, error: Exception) -> None:
         self.loop.call_exception_handler({"message": "an event could not be served", "exception": error})
@@ -142,7 +143,7 @@ class UnixListener:
         return task
 
     async def hand_over(self, accepted: SocketType, data: bytes) -> None:
-        """Hand a connection to uvicorn, with what was read from it."""
+        """Hand a connection to uvicorn, with the data that was read from it."""
         state = {"peer": peer_pid(accepted)}
         connection = socket.socket(fileno=accepted.detach())
         connection.settimeout(0)
@@ -165,7 +166,7 @@ class HookConnection:
         self._data = b""
         self._request: tuple[HookRequest, bytes] | None = None
         self._on_data: Callable[[], None] | None = None
-        """Called when there is something to read, while that is watched."""
+        """Called when there is something to read; `None` while the connection is not watched."""
         self._may_close = True
         self._is_closed = False
 
@@ -198,13 +199,22 @@ class HookConnection:
         return False
 
     def _receive(self) -> bytes | None:
-        """Return what was sent; nothing if the other side has closed, and `None` if it has sent nothing yet."""
+        """Return the data that was sent; `b""` if the other side has closed, and `None` if there is none yet."""
         try:
-            return self._connection.recv(_READ_SIZE, _DONTWAIT)
+            data = self._connection.recv(_READ_SIZE, _DONTWAIT)
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:
             return b""
+        return data if len(data) < _READ_SIZE else self._receive_more(data)
+
+    def _receive_more(self, data: bytes) -> bytes:
+        """Return the data of a large request, with the rest that has arrived."""
+        parts = [data]
+        with suppress(OSError):
+            while len(parts[-1]) == _READ_SIZE and len(parts) < _MAX_READS:
+                parts.append(self._connection.recv(_READ_SIZE, _DONTWAIT))
+        return b"".join(parts)
 
     def _watch(self, on_data: Callable[[], None]) -> None:
         if self._on_data is None:
@@ -298,7 +308,7 @@ class HookConnection:
             raise
 
     def _send(self, reply: HookReply, *, acks: bool) -> None:
-        """Send a reply. If it cannot be delivered, what the extensions marked for it is undone."""
+        """Send a reply. If it cannot be delivered, the extensions undo what they have marked."""
         acks = acks and bool(reply.undo_id)
         data = encode_reply(reply, acks=acks)
         try:
@@ -349,7 +359,7 @@ class HookConnection:
     # -- waiting ---------------------------------------------------------------------------------------
 
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
-        """Reply when a wait ends. A launcher that closes the connection waits no more, and has seen nothing."""
+        """Reply when a wait ends. A launcher that closes the connection no longer waits, and has printed nothing."""
         sources = self._listener.commands, self._listener.endpoint, self._listener.answers
         source = next((one for one in sources if one.holds(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
@@ -370,26 +380,3 @@ class HookConnection:
 
         task.add_done_callback(on_reply)
         self._watch(on_close)
-
-
-# -- the process at the other end ------------------------------------------------------------------------
-
-
-def peer_pid(connection: SocketType) -> int:
-    """Return the pid of the process that connected; 0 if the system does not tell."""
-    if connection.family != socket.AF_UNIX:
-        return 0
-    with suppress(OSError):
-        if _PEERCRED is not None:
-            return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[0])
-        return int(struct.unpack("i", connection.getsockopt(0, 2, 4))[0])  # LOCAL_PEERPID
-    return 0
-
-
-def peer_uid(connection: SocketType) -> int | None:
-    """Return the user of the process that connected; `None` if the system does not tell."""
-    if _PEERCRED is not None:
-        return int(_CREDENTIALS.unpack(connection.getsockopt(_SOL_SOCKET, _PEERCRED, 12))[1])
-    with suppress(OSError):  # LOCAL_PEERCRED: version, uid, number of groups, groups
-        return int(struct.unpack_from("2I", connection.getsockopt(0, 1, 76))[1])
-    return None

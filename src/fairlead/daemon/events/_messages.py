@@ -1,4 +1,4 @@
-"""What launcher and daemon exchange, as values: the request of a hook and its reply."""
+"""The values that launcher and daemon exchange: the request of a hook and its reply."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from fairlead.clients import client_or_default
+from fairlead.clients import Client, client_or_default, loaded_client
 from fairlead.events import DEFAULT_CLIENT, HookEvent
 from fairlead.journal import Caller, Verdict
 from fairlead.paths import FOLDER_VARIABLES
@@ -46,7 +46,7 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     acks: bool = False
     """The launcher acknowledges the reply when it is printed."""
     receipts: bool = False
-    """It does so by a receipt (`ipc.give_receipt`), which reaches also the next daemon."""
+    """It acknowledges the reply with a receipt (`ipc.give_receipt`), which a later daemon can read as well."""
     runs_steps: bool = False
     """The launcher can run the steps of a plan itself."""
     is_report: bool = False
@@ -54,6 +54,12 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     caller: Caller = Caller()
     home: tuple[str, ...] = ()
     """The variables that determine the folders of a process, in the order of `FOLDER_VARIABLES`."""
+    known_client: Client | None = None
+    """The client; `None` if it would have to be searched for on the disk."""
+    client_folder: str = ""
+    """The client's own folder, if a variable moves it."""
+    is_headless: bool = False
+    """Whether the client runs without a user."""
 
 
 class HookReply(msgspec.Struct, frozen=True):
@@ -68,11 +74,11 @@ class HookReply(msgspec.Struct, frozen=True):
     verdict: Verdict = "none"
     reason: str = ""
     undo_id: str = ""
-    """The showing's id, if an extension must know that the reply was not delivered."""
+    """The event's id, if an extension must know that the reply was not delivered."""
     receipt: str = ""
     """The name of the receipt that the launcher gives when the reply is printed."""
     token: str = ""
-    """In a 303, what to ask for."""
+    """In a 303, the token with which to ask for the reply."""
     milliseconds: int = 0
     """In a 303, how long the wait may take."""
     steps_size: int = 0
@@ -95,8 +101,8 @@ class HookReply(msgspec.Struct, frozen=True):
         return headers
 
 
-SILENCE = HookReply(OK)
-"""The reply to nearly every event: there is nothing to print."""
+EMPTY_REPLY = HookReply(OK)
+"""The reply to most events: there is nothing to print."""
 
 
 def error_reply(status: int, text: str) -> HookReply:
@@ -112,7 +118,8 @@ def read_request(
     env = read_env(fields.get(b"fairlead-env", ""))
     event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
     event, client = read_target(name, query)
-    variables = client_or_default(client).variables
+    known = client_or_default(client)
+    variables = known.variables
     caller = Caller(
         pid=_number(fields.get(b"fairlead-pid")),
         start=_number(fields.get(b"fairlead-start")),
@@ -136,6 +143,9 @@ def read_request(
         runs_steps=fields.get(b"fairlead-steps") == "1",
         caller=caller,
         home=tuple([env.get(name, "") for name in FOLDER_VARIABLES]),
+        known_client=loaded_client(client),
+        client_folder=os.path.join(cwd, folder) if (folder := env.get(variables.config_dir, "")) else "",
+        is_headless=known.is_headless(env),
     )
 
 
@@ -166,7 +176,7 @@ def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
 
 
 def is_newer(theirs: str, ours: str) -> bool:
-    """Return whether a version is newer than another; what is no version is not."""
+    """Return whether a version is newer than another. An invalid version is not."""
     return theirs != ours and _parts(theirs) > _parts(ours)
 
 

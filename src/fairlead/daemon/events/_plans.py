@@ -1,4 +1,4 @@
-"""Plans that the caller's process runs: how they are sent to it, and what its report comes to.
+"""Sends plans to the caller's process, which runs them, and settles the reports of their results.
 
 The daemon runs no command. A compiled launcher runs the steps itself, and reports the results together with the
 decision and the payload: so a daemon that was started meanwhile can settle them too, and nothing is kept in between.
@@ -31,25 +31,26 @@ if TYPE_CHECKING:
     from fairlead.policy import Plan, Step
 
     Resume = Callable[[bytes, HookRequest, bytes], HookReply]
-    """Makes an agent wait that may stop: its payload, its request, what must be printed at the end."""
+    """Makes an agent that may stop wait. Takes its payload, its request, and what must be printed at the end."""
 
 
 def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_id: str) -> HookReply:
-    """Return the reply that makes the caller run a plan. Raises `NotCached` if that needs git, in the event loop."""
+    """Return the reply that makes the caller run a plan. Raises `NotCached` in the event loop if that needs git."""
     plan, request = decision.plan, context.request
     document = msgspec.json.encode(decision)
+    is_blocking = plan is not None and would_block(plan)
     steps = None
     if plan is not None and request.runs_steps:
         if context.inline and any(step.when for step in plan.steps):
             raise NotCached
         steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), _condition(plan))
-    if plan is not None and not steps and plan.event_name == "Stop" and would_block(plan):
+    if plan is not None and is_blocking and not steps and plan.event_name == "Stop":
         output = begin_unchecked_stop(plan)
         if output is not None:
             answer = context.client.render(context.event, decision.output.merge(output))
             return HookReply(OK, answer.exit_code, answer.stdout, verdict="said", undo_id=undo_id)
     verdict, steps = verdict_of(decision.output), steps or b""
-    code = BLOCKED if plan is not None and would_block(plan) else 0
+    code = BLOCKED if is_blocking else 0
     receipt = undo_id if request.receipts else ""
     return HookReply(
         PLAN, code, steps + document, verdict=verdict, undo_id=undo_id, receipt=receipt, steps_size=len(steps)
@@ -57,7 +58,7 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
 
 
 def _condition(plan: Plan) -> Callable[[Step], bool]:
-    """Return what tells whether a step is wanted, by the files that have changed."""
+    """Return a function that returns whether a step applies to the files that have changed."""
     if not any(step.when for step in plan.steps):
         return lambda _: True
     changes = FileChanges(inf, CancellationToken())
@@ -73,7 +74,7 @@ class PlanSettler:
         self._resume = resume
 
     def settle_inline(self, request: HookRequest, data: bytes) -> HookReply | None:
-        """Settle in the event loop; return `None` if somebody has to be notified or to wait."""
+        """Settle in the event loop; return `None` if the user has to be notified, or the agent has to wait."""
         report = read_report(data)
         is_slow = report.decision.waits or report.decision.notifications is not None
         return None if is_slow else self._settle(request, report)
@@ -90,12 +91,11 @@ class PlanSettler:
         answer = client.render(event, settled.output)
         self._notify(settled)
         self._recorder.write(commands_record(request.id, settled, answer.exit_code, _seconds(decision.plan, settled)))
-        if decision.waits and not settled.output.blocked:
+        if decision.waits and settled.verdict != "blocked":
             return self._resume(report.payload, request, answer.stdout)
         lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
         stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
-        reason = settled.output.reason or ""
-        return HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict_of(settled.output), reason)
+        return HookReply(OK, answer.exit_code, answer.stdout, stderr, settled.verdict, settled.reason)
 
     def _notify(self, settled: Settled) -> None:
         if not settled.notes:

@@ -11,6 +11,7 @@ from fairlead.daemon.store._messages import StoreUnavailable
 from fairlead.errors import FairleadError
 from fairlead.journal import (
     SEGMENT_BYTES,
+    CommandsRecord,
     EventRecord,
     has_spooled,
     read_spool,
@@ -25,22 +26,23 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._metrics import Metrics
     from fairlead.daemon.events._extension import ExtensionRegistry
+    from fairlead.daemon.store._process import StoreProcess
     from fairlead.events import Event
     from fairlead.journal import Journal, Position, Record
 
 _MAX_RECENT = 20_000
-"""Ids that are remembered. A launcher gives up after two seconds, so what comes twice comes soon."""
+"""Ids that are remembered. A launcher gives up after two seconds, so an event that is sent twice comes again soon."""
 _FIRST_RECENT = 1000
 """Ids that are loaded before the first event: those of the requests that a killed daemon left without a reply."""
 _NONE: frozenset[str] = frozenset()
 _RECORDS_AT_ONCE = 20
 _PAUSE = 0.002
-"""Seconds after so many records of the spool, in which the event loop has the interpreter to itself."""
+"""Seconds to pause after that many records of the spool, so that the event loop can run."""
 
 
 MAX_BACKLOG = 16 * 1024 * 1024
-"""Bytes of the journal that the store may have before it. What it has not read cannot be deleted, so beyond that events
-are recorded without their payloads: on a disk or machine that is too slow, the journal would grow without bound."""
+"""Bytes of the journal that the store may not have read yet. They cannot be deleted, so beyond this limit events are
+recorded without their payloads: on a disk or machine that is too slow, the journal would grow without bound."""
 
 
 class EventRecorder:
@@ -52,12 +54,11 @@ class EventRecorder:
         extensions: ExtensionRegistry,
         metrics: Metrics,
         errors: ErrorLog,
-        *,
-        stored: Callable[[], Position],
+        store: StoreProcess,
     ) -> None:
-        """Write to this journal. `stored` returns up to where the store has read it."""
+        """Write to this journal, which the store is filled from."""
         self._journal = journal
-        self._stored = stored
+        self._store = store
         self._is_brief = False
         """Payloads are left out, because the store is too far behind."""
         self._extensions = extensions
@@ -65,9 +66,11 @@ class EventRecorder:
         self._errors = errors
         self._recent = _RecentIds()
         self._is_loaded = False
-        """Whether all ids are remembered that the spool may have again, not only those that a launcher may."""
+        """Whether all ids are loaded that the spool may repeat, and not only those that a launcher may repeat."""
         self._pending: list[tuple[EventRecord, Event | None]] | None = None
         """Records of the event loop that `flush` writes; `None` while none are collected."""
+        self._written: list[tuple[EventRecord, Event | None]] = []
+        """Records that `flush` has written."""
         self._lock = Lock()
 
     def open(self) -> None:
@@ -79,7 +82,7 @@ class EventRecorder:
         recent = _RecentIds()
         recent.load(self._journal.recent_keys(_MAX_RECENT), _MAX_RECENT)
         with self._lock:
-            recent.add(self._recent)  # of what was recorded meanwhile
+            recent.add(self._recent)  # the ids that were recorded meanwhile
             self._recent, self._is_loaded = recent, True
 
     def write(self, record: Record, event: Event | None = None) -> bool:
@@ -99,11 +102,15 @@ class EventRecorder:
             self._metrics.doubles += 1
             return False
         self._watch_backlog(end)
-        self._extensions.after_record(record, event)
+        if isinstance(record, EventRecord):
+            for after_record in self._extensions.subscribers(record.event).after_record:
+                after_record(record, event)
+        elif isinstance(record, CommandsRecord):
+            self._extensions.after_commands(record)
         return True
 
     def _watch_backlog(self, end: Position) -> None:
-        stored = self._stored()
+        stored = self._store.position
         behind = (end.segment - stored.segment) * SEGMENT_BYTES + end.offset - stored.offset if stored.segment else 0
         if self._is_brief and behind < MAX_BACKLOG // 2:
             self._is_brief = False
@@ -116,28 +123,26 @@ class EventRecorder:
     # -- events that arrived together ------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Collect what `write_later` gets from now on, until `flush`. In the event loop."""
+        """Collect the records of `write_later` from now on, until `flush`. For the event loop."""
         self._pending = []
 
     def write_later(self, record: EventRecord, event: Event | None) -> None:
-        """Write a record of an event that is handled in the event loop, with those of others if they are collected."""
+        """Write the record of an event that is handled in the event loop; if records are collected, at `flush`."""
         pending = self._pending
         with self._lock:  # the spool, in a thread, may have the same event
-            is_new = pending is not None and record.id not in self._recent
-            if is_new:
-                self._recent.add((record.id,))
+            is_new = pending is not None and self._recent.add_new(record.id)
         if pending is not None and is_new:
             pending.append((record, event))
         else:
             self.write(record, event)
 
     def flush(self) -> frozenset[str]:
-        """Write what was collected, and pass it on. Return the ids of the events that could not be written."""
+        """Write the collected records. Return the ids of the events that could not be written."""
         pending, self._pending = self._pending or [], None
         if not pending:
             return _NONE
         try:
-            end = self._journal.append_all((record for record, _ in pending), brief=self._is_brief)
+            end = self._journal.append_all([record for record, _ in pending], brief=self._is_brief)
         except (FairleadError, OSError):
             for record, _ in pending:
                 with self._lock:
@@ -145,12 +150,18 @@ class EventRecorder:
                 self._extensions.undo(record.id)
             return frozenset(record.id for record, _ in pending)
         self._watch_backlog(end)
-        for record, event in pending:
-            try:
-                self._extensions.after_record(record, event)
-            except Exception as error:  # noqa: BLE001 - it is decided and recorded, and the others must be answered
-                self._errors.report(f"{record.event}: an extension failed after it was recorded: {error}")
+        self._written = pending
         return _NONE
+
+    def pass_on(self) -> None:
+        """Pass the records of `flush` on to the extensions. Their events are answered, and no later one was read."""
+        written, self._written = self._written, []
+        for record, event in written:
+            try:
+                for after_record in self._extensions.subscribers(record.event).after_record:
+                    after_record(record, event)
+            except Exception as error:  # noqa: BLE001 - the other records must be passed on, too
+                self._errors.report(f"{record.event}: an extension failed after it was recorded: {error}")
 
     # -- the spool -------------------------------------------------------------------------------------
 
@@ -160,9 +171,9 @@ class EventRecorder:
         return has_spooled(spool_folder())
 
     def take_spool(self, is_stored: Callable[[str], bool]) -> None:
-        """Record the events that reached no daemon, in their order. Raises nothing: what cannot be taken stays.
+        """Record the events that reached no daemon, in their order. Raises nothing: what cannot be recorded stays.
 
-        `is_stored` tells whether the store has an event whose id is no longer remembered here.
+        `is_stored` returns whether the store has an event whose id is no longer remembered here.
         """
         try:
             if not self._is_loaded:
@@ -191,10 +202,10 @@ class _RecentIds:
         self._ids: set[str] = set()
         self._order: deque[str] = deque()
         self._newest_dropped = ""
-        """A launcher's id begins with the time, so that older ones compare as less."""
+        """The newest id that was forgotten. A launcher's id begins with the time, so older ids compare as less."""
 
     def load(self, ids: list[str], limit: int) -> None:
-        """Remember what the journal ends with. If these are `limit` ids, there may be others before them."""
+        """Remember the last ids of the journal. If there are `limit` of them, there may be earlier ones."""
         self.add(ids)
         if len(ids) >= limit:
             self._newest_dropped = ids[0]
@@ -214,12 +225,18 @@ class _RecentIds:
         self._ids.discard(name)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Remember ids, and drop the oldest ones if there are too many."""
+        """Remember ids."""
         for name in ids:
-            if name not in self._ids:
-                self._ids.add(name)
-                self._order.append(name)
-        while len(self._order) > _MAX_RECENT:
+            self.add_new(name)
+
+    def add_new(self, name: str) -> bool:
+        """Remember an id; if there are too many, forget the oldest. Return `False` if it was remembered before."""
+        if name in self._ids:
+            return False
+        self._ids.add(name)
+        self._order.append(name)
+        if len(self._order) > _MAX_RECENT:
             oldest = self._order.popleft()
             self._ids.discard(oldest)
             self._newest_dropped = max(self._newest_dropped, oldest)
+        return True

@@ -40,7 +40,7 @@ def _set_usage(tracker: SessionTracker, status: StatusLine, request: HookRequest
 
 
 def _session(status: StatusLine, request: HookRequest, now: float) -> Session:
-    """Return a session that no event has told of. Its process is unknown: a shell may stand between."""
+    """Return a session that no event has reported. Its process is unknown: a shell may have started the launcher."""
     return Session(
         id=status.session_id,
         client=clean(request.client),

@@ -1,17 +1,17 @@
 """The bytes between launcher and daemon: requests in the one form that launchers write, and replies in HTTP.
 
-A request in any other form is left to uvicorn, which comes to the same reply.
+A request in any other form is left to uvicorn, which gives the same reply.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from fairlead.daemon.events._messages import SILENCE, read_request, read_target
+from fairlead.daemon.events._messages import EMPTY_REPLY, read_request, read_target
 
 if TYPE_CHECKING:
     from fairlead.daemon.events._messages import HookReply, HookRequest
@@ -21,8 +21,10 @@ _REPORT = b"POST /v1/plans/"
 _REQUEST_LINE = re.compile(rb"POST /v1/(?:events|(plans))/([A-Za-z]+)(?:\?([^ #\r]*))? HTTP/1\.1")
 _SHARED_HEADERS = re.compile(rb"(?:\r\n[a-z-]+: [^\r\n]*)+")
 """Headers that are the same each time the same process calls from the same folder."""
-_OWN_HEADERS = re.compile(rb"\r\nfairlead-id: ([^\r\n]+)\r\ncontent-length: ([0-9]{1,9})")
-"""Headers of one call, which stand behind them."""
+_ID = b"\r\nfairlead-id: "
+_LENGTH = b"\r\ncontent-length: "
+"""Headers that differ in each call, and follow the shared ones in this order."""
+_MAX_LENGTH_DIGITS = 9
 _WAIT = re.compile(rb"GET /v1/waits/([A-Za-z0-9_-]{1,64}) HTTP/1\.1\r\n((?:[A-Za-z-]+: *[^\r\n]*\r\n)*)\r\n")
 _ACKS = (b"fairlead-acks: 2\r\n", b"fairlead-acks: 1\r\n")
 _MAX_HEAD = 64 * 1024
@@ -37,15 +39,26 @@ class NotHookRequest(Exception):
     """A request that uvicorn must read."""
 
 
+class _Target(NamedTuple):
+    """The target of a request, from its first line."""
+
+    event: str
+    client: str
+    is_report: bool
+    callers: dict[bytes, HookRequest]
+    """Requests to this client without their event and id, by the headers that are the same for all of them."""
+
+
 class RequestReader:
-    """Parses the requests of launchers. Of a caller that is known, only the id and the payload are new."""
+    """Parses the requests of launchers. For a known caller, only the event, the id and the payload are parsed."""
 
     def __init__(self) -> None:
-        self._lines: dict[bytes, tuple[str, str, bool]] = {}
-        self._callers: dict[tuple[str, bytes], HookRequest] = {}
+        self._targets: dict[bytes, _Target] = {}
+        self._callers: dict[str, dict[bytes, HookRequest]] = {}
+        """Client → requests by their shared headers, as in `_Target.callers`."""
 
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
-        """Return the request and its payload; `None` while there is more to come. Raises `NotHookRequest`."""
+        """Return the request and its payload; `None` while it is not complete. Raises `NotHookRequest`."""
         end = data.find(b"\r\n\r\n")
         if end < 0:
             if len(data) > _MAX_HEAD or not any(
@@ -53,40 +66,47 @@ class RequestReader:
             ):
                 raise NotHookRequest
             return None
-        line, own = data.find(b"\r\n"), data.rfind(b"\r\nfairlead-id: ", 0, end)
-        match = _OWN_HEADERS.fullmatch(data, own, end) if own > line else None
-        if match is None:
+        own, line = data.rfind(_ID, 0, end), data.find(b"\r\n")
+        event_id, _, length = data[own + len(_ID) : end].partition(_LENGTH)
+        if own <= line or not event_id or b"\n" in event_id or b"\r" in event_id or not _is_length(length):
             raise NotHookRequest
-        event, client, is_report = self._lines.get(data[:line]) or self._parse_line(data[:line])
-        request = self._callers.get((client, data[line:own])) or self._parse_caller(client, data[line:own])
+        target = self._targets.get(data[:line]) or self._parse_line(data[:line])
+        headers = data[line:own]
+        request = target.callers.get(headers) or self._parse_headers(target, headers)
         end += 4
-        missing = int(match[2]) - (len(data) - end)
+        missing = int(length) - (len(data) - end)
         if missing < 0 or len(data) + missing - end > _MAX_PAYLOAD:
             raise NotHookRequest
         if missing:
             return None
-        event_id = match[1].decode("latin-1")
-        request = msgspec.structs.replace(request, event=event, client=client, id=event_id, is_report=is_report)
-        return request, data[end:]
+        name = event_id.decode("latin-1")
+        return msgspec.structs.replace(request, id=name, event=target.event, is_report=target.is_report), data[end:]
 
-    def _parse_line(self, line: bytes) -> tuple[str, str, bool]:
+    def _parse_headers(self, target: _Target, text: bytes) -> HookRequest:
+        headers = [(name, value) for name, _, value in (one.partition(b": ") for one in text.split(b"\r\n")[1:])]
+        if not _SHARED_HEADERS.fullmatch(text) or not _UNEXPECTED.isdisjoint(name for name, _ in headers):
+            raise NotHookRequest
+        if len(target.callers) >= _MAX_CALLERS:
+            target.callers.clear()
+        query = b"client=%b" % target.client.encode("latin-1")
+        request = target.callers[text] = read_request("", query, headers)
+        return request
+
+    def _parse_line(self, line: bytes) -> _Target:
         match = _REQUEST_LINE.fullmatch(line)
         if match is None:
             raise NotHookRequest
-        if len(self._lines) >= _MAX_LINES:
-            self._lines.clear()
-        target = self._lines[line] = *read_target(match[2].decode(), match[3] or b""), match[1] is not None
+        if len(self._targets) >= _MAX_LINES:
+            self._targets.clear()
+            self._callers.clear()
+        event, client = read_target(match[2].decode(), match[3] or b"")
+        target = _Target(event, client, match[1] is not None, self._callers.setdefault(client, {}))
+        self._targets[line] = target
         return target
 
-    def _parse_caller(self, client: str, shared: bytes) -> HookRequest:
-        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in shared.split(b"\r\n")[1:])]
-        if not _SHARED_HEADERS.fullmatch(shared) or not _UNEXPECTED.isdisjoint(name for name, _ in headers):
-            raise NotHookRequest
-        if len(self._callers) >= _MAX_CALLERS:
-            self._callers.clear()
-        query = b"client=%b" % client.encode("latin-1")
-        request = self._callers[client, shared] = read_request("", query, headers)
-        return request
+
+def _is_length(text: bytes) -> bool:
+    return text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS
 
 
 def parse_wait_request(data: bytes) -> tuple[str, bool] | None:
@@ -97,8 +117,8 @@ def parse_wait_request(data: bytes) -> tuple[str, bool] | None:
 
 def encode_reply(reply: HookReply, *, acks: bool = False) -> bytes:
     """Return a reply in HTTP. With `acks`, the launcher is asked to acknowledge it."""
-    if reply is SILENCE:
-        return _SILENT_REPLY
+    if reply is EMPTY_REPLY:
+        return _ENCODED_EMPTY_REPLY
     return _encode(reply, acks=acks)
 
 
@@ -108,4 +128,4 @@ def _encode(reply: HookReply, *, acks: bool) -> bytes:
     return b"%b%b%bconnection: close\r\n\r\n%b%b" % (STATUS_LINE[reply.status], head, more, reply.stdout, reply.stderr)
 
 
-_SILENT_REPLY = _encode(SILENCE, acks=False)
+_ENCODED_EMPTY_REPLY = _encode(EMPTY_REPLY, acks=False)

@@ -1,1 +1,1 @@
-"""The HTTP API of the daemon: mail, sessions, waits, status, metrics."""
+"""The HTTP API of the daemon: mail, leases, sessions, history, answers, waits, the team, status, metrics."""

@@ -1,4 +1,4 @@
-"""Answers over HTTP: the open questions, and a person's answer to one of them."""
+"""The HTTP routes for open questions and for a person's answer to one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairlead.daemon.answers._people import NotAPerson, find_answerer
+from fairlead.daemon.answers._answerer import NotAPerson, find_answerer
 from fairlead.daemon.answers._questions import Answer, AnswerError, UnknownQuestion
 from fairlead.mail import MailError
 from fairlead.policy import load_user_wide
@@ -26,8 +26,8 @@ _NOT_FOUND = 404
 _MAX_BODY = 256 * 1024
 
 
-class GivenAnswer(Answer, frozen=True, kw_only=True):
-    """The body of an answer."""
+class AnswerBody(Answer, frozen=True, kw_only=True):
+    """The body of a request with an answer."""
 
     by: Literal["command", "watch"] = "command"
 
@@ -39,22 +39,22 @@ def answer_routes(daemon: Daemon) -> list[Route]:
     async def questions(_: Request) -> Response:
         is_on = await asyncio.to_thread(_is_on)
         team = daemon.team.service
-        there = team.answers.questions() if team is not None else []
-        document: dict[str, object] = {"enabled": is_on, "questions": [*answers.questions(), *there]}
+        remote = team.answers.questions() if team is not None else []
+        document: dict[str, object] = {"enabled": is_on, "questions": [*answers.questions(), *remote]}
         if team is not None:
             document["hosts"] = team.answers.hosts()
         return Response(msgspec.json.encode(document), media_type="application/json")
 
     async def answer(request: Request) -> Response:
-        """Answer a question, if a person asks for that: by their process, not by what they say."""
+        """Answer a question. The request must come from a person's process; what the request says does not count."""
         try:
-            given = msgspec.json.decode(await _body(request), type=GivenAnswer)
+            body = msgspec.json.decode(await _body(request), type=AnswerBody)
         except (msgspec.DecodeError, ValueError) as error:
             return PlainTextResponse(str(error), _BAD_REQUEST)
         peer = request.scope.get("state", {}).get("peer", 0)
         try:
-            answerer = await asyncio.to_thread(find_answerer, peer, given.by)
-            question = await _give(daemon, request.path_params["id"], given, answerer)
+            answerer = await asyncio.to_thread(find_answerer, peer, body.by)
+            question = await _pass_on(daemon, request.path_params["id"], body, answerer)
         except NotAPerson as error:
             return PlainTextResponse(str(error), _FORBIDDEN)
         except UnknownQuestion as error:
@@ -69,16 +69,19 @@ def answer_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
-async def _give(daemon: Daemon, question_id: str, answer: Answer, answerer: Answerer) -> Question:
-    """Pass an answer on to a session of this host, or send it to the host that `ID@HOST` names, or that alone asks."""
+async def _pass_on(daemon: Daemon, question_id: str, answer: Answer, answerer: Answerer) -> Question:
+    """Pass an answer on to a session of this host, or send it to the host of the question.
+
+    That is the host in `ID@HOST`, or the only other host that has a question `ID`.
+    """
     team = daemon.team.service
     if team is not None:
         question_id = question_id.removesuffix(f"@{team.own_name}")
     is_here = any(one.id == question_id for one in daemon.answers.questions())
-    there = None if team is None or is_here else team.answers.find(question_id)
-    if team is None or there is None:
+    remote = None if team is None or is_here else team.answers.find(question_id)
+    if team is None or remote is None:
         return await daemon.answers.answer(question_id, answer, answerer)
-    return await team.answers.send(there, answer, answerer)
+    return await team.answers.send(remote, answer, answerer)
 
 
 def _is_on() -> bool:

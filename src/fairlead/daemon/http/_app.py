@@ -1,7 +1,7 @@
-"""The daemon's HTTP: events directly, everything else by Starlette.
+"""The daemon's ASGI application: it handles events itself, and passes all other requests to Starlette.
 
-Events of launchers come straight from the socket (`events._listener`); those that others send come as ASGI. They bypass
-Starlette, because router, request object and middleware would take as long as the decision itself.
+The requests of launchers do not get here: `events._listener` reads them directly from the socket. Events of other
+senders bypass Starlette, because router, request object and middleware would take as long as the decision itself.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class App:
 
 
 class _Disconnected(Exception):
-    """The other side closed the connection before its request was complete."""
+    """The client closed the connection before its request was complete."""
 
 
 async def _send(send: Send, reply: HookReply) -> None:
@@ -86,7 +86,7 @@ async def _send(send: Send, reply: HookReply) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Read the payload; of one that is too large, a little more than it may have."""
+    """Return the payload. Reading stops once it is larger than `MAX_PAYLOAD`."""
     parts: list[bytes] = []
     size, is_more = 0, True
     while is_more and size <= MAX_PAYLOAD:
@@ -107,7 +107,7 @@ def _starlette(daemon: Daemon) -> Starlette:
         return PlainTextResponse(daemon.metrics_text(), media_type="text/plain; version=0.0.4")
 
     async def stop(request: Request) -> Response:
-        """Stop, unless an agent asks: by its process, not by what it says."""
+        """Stop the daemon, unless the caller's process belongs to an agent's session."""
         peer = request.scope.get("state", {}).get("peer", 0)
         client = await asyncio.to_thread(client_above, {}, peer) if peer else None
         if client is not None:
@@ -116,7 +116,7 @@ def _starlette(daemon: Daemon) -> Starlette:
         return JSONResponse(daemon.status())
 
     async def http_hook(request: Request) -> Response:
-        """Answer a hook of the client's type `http`: its JSON, and always 200, because anything else opens the gate."""
+        """Reply to a hook of the client's type `http`. The status is always 200: with any other, the client allows."""
         hook = read_request(request.path_params["event"], request.url.query.encode(), request.headers.raw)
         return JSONResponse(await daemon.endpoint.reply_as_json(hook, await _body(request.receive)))
 

@@ -1,4 +1,4 @@
-"""The token of the loopback socket: whoever can read its file is the user."""
+"""The token of the loopback socket. Only the user can read its file, so a request with the token is the user's."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SCHEME = b"bearer "
 
 
 def create_token(folder: str) -> str:
-    """Create a new token, and write it to `token` in the folder, for the user alone."""
+    """Create a new token, and write it to the file `token` in a folder, which only the user can read."""
     token = secrets.token_urlsafe(32)
-    beside = f"{folder}/token.{os.getpid()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    temporary = f"{folder}/token.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.write(descriptor, f"{token}\n".encode())
     finally:
         os.close(descriptor)
-    os.replace(beside, f"{folder}/token")
+    os.replace(temporary, f"{folder}/token")
     return token
 
 

@@ -1,4 +1,4 @@
-"""The history over HTTP: sessions that have ended or run, one of them, what happened since the user left."""
+"""The HTTP routes for the history: all sessions, one session, and what happened since the user left."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _BAD_REQUEST, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 400, 404, 409, 503
 
 def history_routes(daemon: Daemon) -> list[Route]:
     """Return the routes."""
-    answers = _Answers(daemon)
+    api = _HistoryApi(daemon)
     return [
-        Route("/v1/history", answers.find),
-        Route("/v1/history/{id:path}", answers.find_one),
-        Route("/v1/absence", answers.absence),
-        Route("/v1/presence", answers.presence, methods=["POST"]),
+        Route("/v1/history", api.find),
+        Route("/v1/history/{id:path}", api.find_one),
+        Route("/v1/absence", api.absence),
+        Route("/v1/presence", api.presence, methods=["POST"]),
     ]
 
 
@@ -47,8 +47,8 @@ class NoTeam(FairleadError):
     """This host is in no team."""
 
 
-class _Answers:
-    """The answers, from the process of the store and from the sessions that are known here."""
+class _HistoryApi:
+    """The endpoints. They read from the store's process, and complete sessions with their current state."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._presence = daemon.presence
@@ -57,7 +57,7 @@ class _Answers:
         self._tracker = daemon.tracker
 
     async def find(self, request: Request) -> Response:
-        """Answer with a page of sessions, or of texts that have what is searched."""
+        """Return a page of sessions, or of matches if a text is searched."""
         try:
             query = _query(request, self._presence.left(time()))
             await self._tracker.replayed()
@@ -71,7 +71,7 @@ class _Answers:
         return _json(replace(page, now=time(), left=self._presence.left(time())))
 
     async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
-        """Return a page of this host; of the team if that was asked for, and there is one."""
+        """Return a page of this host, or of the team if the request asks for that and this host is in a team."""
         reader, host = self._reader(request)
         if reader is None:
             page: HistoryPage = await _in_thread(self._find_here, query)
@@ -89,7 +89,7 @@ class _Answers:
         return self._store.find_history(query)
 
     def _reader(self, request: Request) -> tuple[HistoryReader | None, str]:
-        """Return what reads the history of the other hosts, if it is wanted, and the one host that is."""
+        """Return the reader of the other hosts' history, if the request asks for it, and the name of a single host."""
         host, service = request.query_params.get("host", ""), self._team.service
         if host and service is None:
             raise NoTeam(f"this host is in no team, so it knows no host {host!r}")
@@ -97,27 +97,27 @@ class _Answers:
         return (service.history if service is not None and wants_all else None), host
 
     async def find_one(self, request: Request) -> Response:
-        """Answer with one session and its events."""
+        """Return one session and its events."""
         limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
         before = request.query_params.get("before", "")
         await self._tracker.replayed()
         try:
             reader, host = self._reader(request)
             is_here = reader is None or host in {"", reader.own_name}
-            found = await _in_thread(self._store.history_of, name, limit, before) if is_here else []
-            if not found and reader is not None:
+            matches = await _in_thread(self._store.history_of, name, limit, before) if is_here else []
+            if not matches and reader is not None:
                 return await self._find_elsewhere(reader, name, host, limit, before)
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
         except FairleadError as error:
             return PlainTextResponse(str(error), _CONFLICT)
-        if not found:
+        if not matches:
             return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", _NOT_FOUND)
-        if len(found) > 1:
-            ids = " and ".join(each.session.id for each in found)
+        if len(matches) > 1:
+            ids = " and ".join(each.session.id for each in matches)
             return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", _CONFLICT)
-        session = replace(with_end(found[0].session, self._tracker), host=reader.own_name if reader else "")
-        return _json(replace(found[0], session=session))
+        session = replace(with_end(matches[0].session, self._tracker), host=reader.own_name if reader else "")
+        return _json(replace(matches[0], session=session))
 
     @staticmethod
     async def _find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
@@ -133,7 +133,7 @@ class _Answers:
             return PlainTextResponse(text, _NOT_FOUND)
 
     async def absence(self, request: Request) -> Response:
-        """Answer with what happened since a time, or since the user was last seen."""
+        """Return what happened since a time, or since the user was last seen."""
         given = request.query_params.get("since", "left")
         try:
             since = self._presence.left(time()) if given == "left" else float(given)
@@ -152,13 +152,13 @@ class _Answers:
         return _json(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
 
     async def presence(self, _: Request) -> Response:
-        """Note that the user is there; the answer says when they left, and whether they just came back."""
+        """Record that the user is present. Returns when the user left, and whether they have just come back."""
         was_away = self._presence.note(time())
         return _json({"left": self._presence.left(time()), "was_away": was_away})
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
-    """Return a session with its end. The journal knows only an end that the client reports, not that of a process."""
+    """Return a session with its end. The journal has it only if the client reported it, not if the process ended."""
     known = tracker.known(session.id)
     if known is not None:
         return replace(

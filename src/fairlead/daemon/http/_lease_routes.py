@@ -1,4 +1,4 @@
-"""Leases over HTTP, for `fairlead lease`. The caller is identified as for mail."""
+"""The HTTP routes for `fairlead lease`. The caller is identified as for mail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mail as JSON documents: messages, deliveries, agents. Every key is always present."""
+"""Converts messages, deliveries and agents to JSON documents. Every key is always present."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 Presence = Literal["active", "idle", "offline"]
 
 Reach = Literal["now", "at its next event", "at its next prompt", "gone"]
-"""When a message is shown: the agent waits for mail; it works, and has events; it is idle; it has ended."""
+"""When an agent is shown a message. In this order: it waits for mail, works, is idle, or has ended."""
 
 _ACTIVE = 300.0
 _OFFLINE = 1800.0
-"""Seconds without activity. An agent that waits for mail shows none, so one whose process is alive is never offline."""
+"""Seconds without activity after which an agent without a known session is offline.
+
+An agent that waits for mail has no activity, so one whose session is alive is never offline.
+"""
 _PREVIEW = 200
 _NONE = MailCounts()
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
-    """Return whether an agent is active, by its last event and the state of its session."""
+    """Return the presence of an agent, by its last event and the state of its session."""
     quiet = now - max(agent.seen, session.last_activity if session else 0.0)
     if agent.id == USER.id:
         return "active" if quiet < _ACTIVE else "idle"
@@ -42,7 +45,7 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
 
 
 def reach(agent: Agent, session: Session | None, *, is_listening: bool) -> Reach:
-    """Return when an agent is shown a message that is sent now. A person sees it at once, in the view."""
+    """Return when an agent is shown a message that is sent now. A person sees it at once in `fairlead watch`."""
     if agent.id == USER.id or (is_listening and not has_ended(agent, session)):
         return "now"
     if has_ended(agent, session):
@@ -52,7 +55,7 @@ def reach(agent: Agent, session: Session | None, *, is_listening: bool) -> Reach
 
 
 def has_ended(agent: Agent, session: Session | None) -> bool:
-    """Return whether an agent has ended: the registry knows it first, the mail a moment later."""
+    """Return whether an agent has ended. The state of sessions knows it first, the mail a moment later."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
 
 
@@ -62,7 +65,7 @@ def session_of(agent: Agent, sessions: Sessions) -> Session | None:
 
 
 def agent_document(
-    agent: Agent, standing: MailCounts, session: Session | None, now: float, *, is_listening: bool = False
+    agent: Agent, counts: MailCounts, session: Session | None, now: float, *, is_listening: bool = False
 ) -> dict[str, Any]:
     """Return the document of an agent."""
     return {
@@ -75,17 +78,17 @@ def agent_document(
         "created": agent.created,
         "seen": max(agent.seen, session.last_activity if session else 0.0),
         "ended": agent.ended,
-        "queued": standing.queued,
-        "unread": standing.unread,
-        "owes": standing.owes,
-        "owed": standing.owed,
+        "queued": counts.queued,
+        "unread": counts.unread,
+        "owes": counts.owes,
+        "owed": counts.owed,
         "is": msgspec.to_builtins(session) if session else None,
     }
 
 
 def agent_documents(
     agents: Iterable[Agent],
-    standings: dict[int, MailCounts],
+    counts: dict[int, MailCounts],
     sessions: Sessions,
     now: float,
     is_listening: Callable[[int], bool],
@@ -93,14 +96,14 @@ def agent_documents(
     """Return the documents of agents."""
     return [
         agent_document(
-            one, standings.get(one.id, _NONE), session_of(one, sessions), now, is_listening=is_listening(one.id)
+            one, counts.get(one.id, _NONE), session_of(one, sessions), now, is_listening=is_listening(one.id)
         )
         for one in agents
     ]
 
 
 def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
-    """Return the document of a message; unless it is to be `whole`, with the beginning of its body."""
+    """Return the document of a message, with its body if `whole`, else with the beginning of the body."""
     row = {
         "id": message.id,
         "at": message.at,
@@ -131,7 +134,7 @@ def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
 def sent_document(
     sent: SendResult, sessions: Sessions, now: float, is_listening: Callable[[int], bool]
 ) -> dict[str, Any]:
-    """Return the document of a message that was sent."""
+    """Return the document of a sent message."""
     return {
         "id": sent.message.id,
         "thread": sent.message.thread,

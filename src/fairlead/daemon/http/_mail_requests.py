@@ -1,4 +1,4 @@
-"""The requests of mail over HTTP. Unknown fields of newer commands are ignored."""
+"""The bodies of HTTP requests to the mail. Unknown fields of newer commands are ignored."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fairlead.daemon.mail._caller_identity import Claim
 from fairlead.mail import Intent, Priority
 
 MAX_WAIT = 86400.0
-"""Seconds."""
+"""In seconds."""
 MAX_ID = 2**62
-"""No database counts further."""
+"""Larger than the id of any message in a database."""
 
 _Count = Annotated[int, msgspec.Meta(ge=1, le=200)]
 _Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
 
 class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the caller claims to be, and where it runs."""
+    """The fields of all requests: who the caller claims to be, and its folder."""
 
     name: str = msgspec.field(name="as", default="")
     session: str = ""
@@ -67,16 +67,16 @@ class Inbox(MailRequest, frozen=True, kw_only=True):
 
 
 class Poll(MailRequest, frozen=True, kw_only=True):
-    """Take new mail, or wait for it."""
+    """Return new mail, or wait for it."""
 
     wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
     format: Literal["text", "json", "hook", "context"] = "json"
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
     """Identifies the poll, so that it can be undone."""
     receipt: bool = False
-    """The caller gives a receipt when it has printed the mail (`ipc.give_receipt`)."""
+    """Whether the caller gives a receipt when it has printed the mail (`ipc.give_receipt`)."""
     undo: str = ""
-    """The id of a poll whose mail was not printed: it is queued again."""
+    """The id of a poll whose mail was not printed and is to be queued again."""
 
 
 class Agents(MailRequest, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class Heartbeat(MailRequest, frozen=True, kw_only=True):
     start: bool = False
 
     def claim(self) -> Claim:
-        """Return who the caller claims to be; a session may start by it."""
+        """Return who the caller claims to be. With `start`, the session is created if it does not exist."""
         return msgspec.structs.replace(super().claim(), is_start=self.start)
 
 
@@ -110,7 +110,7 @@ class Tasks(MailRequest, frozen=True, kw_only=True):
 
     all: bool = False
     folder: str = ""
-    """The client's folder of tasks."""
+    """The folder with the client's task lists."""
 
 
 class Listen(MailRequest, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Mail over HTTP, for the commands. The caller is identified by its process; errors keep their own messages."""
+"""The HTTP routes of the mail, for the commands. The caller is identified by its process."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 AnyRequest = TypeVar("AnyRequest", bound=requests.MailRequest)
 
 _MAX_BODY = 8 * 1024 * 1024
-"""Bytes of a request: each character of the longest message may be escaped as six."""
+"""The maximum size of a request: each character of the longest message may be escaped with six characters."""
 _SMALL_BODY = 64 * 1024
-"""Bytes that are parsed in the event loop."""
+"""Requests up to this size are parsed in the event loop."""
 _NUMBER = re.compile(r"(?<=/)[0-9]+")
 _OK = 200
 
@@ -99,34 +99,34 @@ def mail_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
-class _Work(NamedTuple):
-    """What a route runs in a thread, and the type of its request."""
+class _ThreadRoute(NamedTuple):
+    """The function that a route runs in a thread, and the type of its request."""
 
     run: Callable[[MessageService, Any, _Target], bytes]
     kind: type[requests.MailRequest]
 
 
 class _Target(NamedTuple):
-    """The caller's process, and the message in the path."""
+    """The id of the caller's process, and the number of the message in the path."""
 
     peer: int
     message: int = 0
 
 
 class MailApi:
-    """Runs the operations, each as a whole in a thread: of its own, or of a command that the daemon runs."""
+    """Runs each operation in a thread of the mail, or in the thread of a command that the daemon runs."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._mail = daemon.mail
         self._tracker = daemon.tracker
         self._turns = daemon.idle.turns
         self._team = daemon.team
-        self._works = {("POST", "/v1/mail/poll"): _Work(self._poll_now, requests.Poll)}
+        self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, requests.Poll)}
 
     def route(self, path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
         """Return the route of an operation."""
         path = f"/v1/mail/{path}"
-        self._works[method, path] = _Work(partial(self._run, operation), kind)
+        self._thread_routes[method, path] = _ThreadRoute(partial(self._run, operation), kind)
         return Route(path, self._serving(operation, kind), methods=[method])
 
     def _serving(
@@ -147,26 +147,27 @@ class MailApi:
         return serve
 
     def answer_in_thread(self, method: str, path: str, body: bytes, peer: int) -> tuple[int, bytes] | None:
-        """Return the status and the JSON of a request, for a thread that may wait for the disk.
+        """Return the status and the JSON for a request. Call it in a thread, because it may wait for the disk.
 
-        `None` if the event loop has to answer: other requests, and all until the mail and the sessions are there.
+        Returns `None` if the event loop has to answer: for other requests, and until the mail and the sessions are
+        loaded.
         """
         path, _, query = path.partition("?")
         number = _NUMBER.search(path)
-        work = self._works.get((method, _NUMBER.sub("{id:int}", path)))
-        if work is None or not self._tracker.all_replayed.is_set():
+        route = self._thread_routes.get((method, _NUMBER.sub("{id:int}", path)))
+        if route is None or not self._tracker.all_replayed.is_set():
             return None
         try:
             service = self._mail.service_now()
             if service is None:
                 return None
-            mail_request = _parse(method, dict(parse_qsl(query, keep_blank_values=True)), body, work.kind)
-            return _OK, work.run(service, mail_request, _Target(peer, int(number[0]) if number else 0))
+            mail_request = _parse(method, dict(parse_qsl(query, keep_blank_values=True)), body, route.kind)
+            return _OK, route.run(service, mail_request, _Target(peer, int(number[0]) if number else 0))
         except MailError as error:
             return _error(error)
 
     async def user(self, request: Request) -> Response:
-        """Return how much mail the person has, to anybody: it is for status lines, which have no terminal."""
+        """Return the mail counts of the user. Every process may ask, because status lines have no terminal."""
         del request
         try:
             service = await self._mail.service()
@@ -175,7 +176,7 @@ class MailApi:
             return _response(_error(error))
 
     async def poll(self, request: Request) -> Response:
-        """Return new mail, once; wait for it if asked to. A caller that has gone meanwhile was shown nothing."""
+        """Return new mail, and wait for it if the request says so. If the caller disconnects, it is queued again."""
         mail, target = self._mail, _target(request)
         try:
             poll = await self._read(request, requests.Poll)
@@ -189,7 +190,7 @@ class MailApi:
                     return Response()
                 document = await mail.run(self._take, call, poll, target, started)
             if not poll.undo and await request.is_disconnected():
-                await mail.run(mail.take_back, service, poll.id)
+                await mail.run(mail.requeue_unprinted, service, poll.id)
             return _json(document)
         except MailError as error:
             return _response(_error(error))
@@ -197,10 +198,10 @@ class MailApi:
             return Response()
 
     def _poll_now(self, service: MessageService, poll: requests.Poll, target: _Target) -> bytes:
-        """Return the mail that is there, or queue that of an earlier poll again. In a thread."""
+        """Return the queued mail, or queue the mail of an earlier poll again. In a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
-            return msgspec.json.encode({"undone": self._mail.take_back_all(service, poll.undo)})
+            return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
         return self._take(call, poll, target, monotonic())
 
     def _begin_poll(self, service: MessageService, poll: requests.Poll, target: _Target) -> operations.MailCall:
@@ -208,8 +209,8 @@ class MailApi:
         if not poll.undo:
             if self._mail.has_pending_undo:
                 self._mail.retry_undo(service)
-            # The same poll again: its answer was lost with another daemon or connection, and nothing of it printed.
-            self._mail.take_back_all(service, poll.id)
+            # If this poll is repeated, its first reply was lost with a daemon or connection, and was not printed.
+            self._mail.requeue_all(service, poll.id)
         return call
 
     def _take(self, call: operations.MailCall, poll: requests.Poll, target: _Target, started: float) -> bytes:
@@ -221,7 +222,7 @@ class MailApi:
         """Wait until there is mail or the time is up. Returns whether the caller is still connected."""
         if call.service.queued_count(call.agent):
             return True
-        mail = asyncio.ensure_future(self._mail.until_mail(call.agent, seconds))
+        mail = asyncio.ensure_future(self._mail.wait_for_mail(call.agent, seconds))
         disconnect = asyncio.ensure_future(_disconnected(request))
         try:
             done, _ = await asyncio.wait({mail, disconnect}, return_when=asyncio.FIRST_COMPLETED)
@@ -252,7 +253,7 @@ class MailApi:
     def _identify(
         self, service: MessageService, mail_request: requests.MailRequest, target: _Target
     ) -> operations.MailCall:
-        """Find out who calls. In a thread, because it reads the process table; only the event loop knows sessions."""
+        """Identify the caller. In a thread, because it reads the process table; sessions are read in the event loop."""
         mail, claim = self._mail, mail_request.claim()
         ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
         known = self._sessions_of(ancestry, claim)
@@ -271,7 +272,7 @@ class MailApi:
         service.mark_seen(USER if caller.is_person else caller.agent, now)
         if target.message > requests.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
-        listening = mail.waiters.waiting_agents()  # before anything is done: a message ends the wait of who gets it
+        listening = mail.waiters.waiting_agents()  # read first, because sending a message ends waits
         return operations.MailCall(
             service,
             caller,
@@ -310,11 +311,11 @@ class _KnownSessions(NamedTuple):
     claimed: Session | None
     ids: list[str]
     shells: set[str]
-    """The subagents of these sessions that have open shell calls."""
+    """The subagents of these sessions that have running shell calls."""
 
 
 def _shell_above(ancestry: Ancestry, client: Process) -> str:
-    """Return the command line of the process that the client has started, and below which the caller runs."""
+    """Return the command line of the client's child process above the caller; "" if there is none."""
     at = ancestry.processes.index(client) if client in ancestry.processes else 0
     return " ".join(command_line(ancestry.processes[at - 1][0])) if at else ""
 
@@ -344,7 +345,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _disconnected(request: Request) -> None:
-    """Return when the caller has closed the connection."""
+    """Wait until the caller has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

@@ -1,4 +1,4 @@
-"""uvicorn's protocol for a connection that the listener of the Unix socket has begun to read."""
+"""uvicorn's protocol for a connection of which the Unix listener has already read some bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ResumedHttpProtocol(HttpToolsProtocol):
-    """Reads first what was read already."""
+    """Parses the bytes that were already read, and then reads on."""
 
     def __init__(self, data: bytes, config: Config, server: ServerState, state: dict[str, Any]) -> None:
         super().__init__(config, server, state)

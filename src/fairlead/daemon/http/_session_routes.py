@@ -1,4 +1,4 @@
-"""Sessions over HTTP: the list, one of them, its events, and a stream of changes that a reader can resume."""
+"""The HTTP routes for sessions: the list, one session, its events, and a stream of changes that can be resumed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
 
 
 def costs_of_today(tracker: SessionTracker) -> Costs:
-    """Return what all sessions have cost since midnight."""
+    """Return the cost of all sessions since midnight."""
     return tracker.costs.since(start_of_day(time()))
 
 

@@ -1,4 +1,4 @@
-"""The team over HTTP, for `fairlead team`. What changes it is refused below an agent's session."""
+"""The HTTP routes for `fairlead team`. Changes of the team are refused below an agent's session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TIMEOUT = 20.0
 
 
 class HostRequest(msgspec.Struct, frozen=True):
-    """The host that a person confirms or removes, and the fingerprint that they have seen."""
+    """The host that a person confirms or removes, and the fingerprint that the person has compared."""
 
     name: str
     fingerprint: str = ""
@@ -62,17 +62,17 @@ def team_routes(daemon: Daemon) -> list[Route]:
 
 
 class _TeamApi:
-    """What a person can do with the team."""
+    """The endpoints of the team."""
 
     def __init__(self, team: TeamSwitch) -> None:
         self._team = team
 
     async def status(self, _: Request) -> Response:
-        """Return everything about the team."""
+        """Return the state of the team."""
         return JSONResponse(self._team.status())
 
     async def refresh(self, _: Request) -> Response:
-        """Return everything about the team, with the hosts that the relay lists now, if it can be reached."""
+        """Return the state of the team. The hosts are read from the relay first, if it can be reached."""
         if self._team.service is not None:
             with suppress(FairleadError, TimeoutError):
                 async with asyncio.timeout(_TIMEOUT):
@@ -85,9 +85,9 @@ class _TeamApi:
         return JSONResponse(self._team.status())
 
     async def forget(self, _: Request) -> Response:
-        """Drop the identity of this host, which is a copy of another."""
+        """Delete the identity of this host, because the host is a copy of another one."""
         if self._team.service is not None:
-            await asyncio.to_thread(self._team.service.forget)
+            await asyncio.to_thread(self._team.service.delete_membership)
         await self._team.reopen()
         return JSONResponse({})
 
@@ -101,9 +101,9 @@ class _TeamApi:
 
     async def leave(self, _: Request) -> Response:
         """Leave the team."""
-        is_told = await asyncio.to_thread(self._service().leave, _TIMEOUT)
+        are_notified = await asyncio.to_thread(self._service().leave, _TIMEOUT)
         await self._team.reopen()
-        return JSONResponse({"told": is_told})
+        return JSONResponse({"told": are_notified})
 
     async def _certify(self, request: Request, verdict: Verdict) -> Response:
         asked = msgspec.json.decode(await request.body(), type=HostRequest)
@@ -121,7 +121,7 @@ class _TeamApi:
 
 
 def _for_person(serve: Serve) -> Serve:
-    """Refuse an agent, by its process and not by what it says; report errors in their own words."""
+    """Return an endpoint that refuses processes below an agent's session, and turns errors into responses."""
 
     async def checked(request: Request) -> Response:
         peer = request.scope.get("state", {}).get("peer", 0)

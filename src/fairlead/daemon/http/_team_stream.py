@@ -1,4 +1,4 @@
-"""The sessions of the other hosts over HTTP, as a stream: for `fairlead watch`."""
+"""The HTTP route that streams the sessions of the other hosts, for `fairlead watch`."""
 
 from __future__ import annotations
 

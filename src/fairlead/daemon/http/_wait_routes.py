@@ -1,8 +1,8 @@
-"""Waits over HTTP: how a hook that was decided without the launcher starts one.
+"""The HTTP routes that start a wait for hooks whose event was not decided through the launcher.
 
-`POST /v1/waits` resumes a stop that its caller has decided, `POST /v1/wakes/EVENT` starts a wake. Both are answered as
-an event is: with what to print, or with a token to wait for (303). The wait itself (`GET /v1/waits/TOKEN`) is served
-by `events._listener`.
+`POST /v1/waits` continues a `Stop` event that its caller has decided. `POST /v1/wakes/EVENT` starts a hook that only
+wakes the agent. Both reply like an event: with the output, or with the token of a wait (303). `events._listener`
+serves the wait itself (`GET /v1/waits/TOKEN`).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _MAX_BODY = 80 * 1024 * 1024
 
 
 class ResumedStop(msgspec.Struct, frozen=True):
-    """A stop that was decided by its caller. The names on the wire are older than those here."""
+    """A `Stop` event that its caller has decided. The JSON keys are older than the names of the fields."""
 
     payload: msgspec.Raw
     request: HookRequest = msgspec.field(name="ask")
     stdout: str = msgspec.field(name="said", default="")
-    """What must be printed whatever the wait brings."""
+    """The output that must be printed in any case."""
     wakes: bool = False
-    """The client does not wait for it."""
+    """Whether the hook only wakes the agent, so that the client does not wait for it."""
 
 
 def wait_routes(daemon: Daemon) -> list[Route]:
@@ -61,7 +61,7 @@ def wait_routes(daemon: Daemon) -> list[Route]:
         return await _answer(daemon, lambda: daemon.resume(payload, stop.request, stdout, wakes=stop.wakes))
 
     async def wake(request: Request) -> Response:
-        event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 wakes at Stop alone
+        event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 sends wakes only for Stop
         hook, payload = read_request(event, request.url.query.encode(), request.headers.raw), await _body(request)
         if hook.launched and not is_same_home(hook, home):
             return _response(error_reply(NOT_THIS_DAEMON, "this daemon serves another home"))

@@ -1,1 +1,1 @@
-"""The integrity check: whether protected files are still what they were before a tool ran."""
+"""The integrity check: finds out whether tools have changed protected files."""

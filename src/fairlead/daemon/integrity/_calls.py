@@ -1,4 +1,4 @@
-"""The tool calls that are running, in all sessions: which of them can have changed a file."""
+"""The running tool calls of all sessions, to find out which of them may have changed a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,24 @@ if TYPE_CHECKING:
     from fairlead.events import Event, ToolEvent
 
 _MAX_CALLS = 1000
-_MAX_BESIDE = 5
+_MAX_CONCURRENT = 5
 _MAX_SHOWN = 200
 """Characters of a command in a report."""
+
+
+class CallDescription:
+    """A call in a few words, which are computed when they are first used."""
+
+    __slots__ = ("_client", "_event", "_text")
+
+    def __init__(self, event: ToolEvent, client: Client) -> None:
+        self._event, self._client = event, client
+        self._text = ""
+
+    def __str__(self) -> str:
+        if not self._text:
+            self._text = describe_call(self._event, self._client)
+        return self._text
 
 
 class RunningCall:
@@ -34,28 +49,25 @@ class RunningCall:
         self.cwd = event.cwd or request.cwd
         self.process = request.caller.pid, request.caller.start
         self.project = project
-        """The project whose files are looked at when it ends; `None` for a tool whose files are known."""
+        """The project whose files are checked when it ends; `None` for a tool whose files are known."""
         above = _at_or_above(self.cwd)
         self.folders = above.union(project.folders) if project else above
         """The folders that it concerns: it runs in or below them, or under a policy for them."""
-        self._event, self._client = event, client
-        self._summary = ""
-        self.beside: list[str] = []
+        self.description = CallDescription(event, client)
+        self.concurrent: list[CallDescription] = []
         """Other calls that ran at some time since it began."""
         self.is_checked = False
-        """The files were looked at right before it began."""
+        """The files were checked right before it began."""
         self.is_approved = False
         """The user was asked about it."""
         self.task = ""
-        """The id of the background task that it has become."""
+        """The id of the background task in which it continues."""
         self.has_ended = False
 
     @property
     def summary(self) -> str:
         """The call in a few words."""
-        if not self._summary:
-            self._summary = describe_call(self._event, self._client)
-        return self._summary
+        return str(self.description)
 
     def concerns(self, folders: Iterable[str]) -> bool:
         """Return whether it ran in or below one of some folders, or under a policy for one of them."""
@@ -63,29 +75,29 @@ class RunningCall:
 
 
 class RunningCalls:
-    """All running calls, and those that may have left a process behind."""
+    """All running calls, and calls that may have left a running process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._running: dict[str, RunningCall] = {}
         self._by_folder: dict[str, dict[str, RunningCall]] = {}
         self._stale: dict[str, RunningCall] = {}
-        """A prompt has come since they began: perhaps they were interrupted, which no event says."""
+        """Calls that are older than the latest prompt: they may have been interrupted, which no event reports."""
         self._liveness = LivenessCache()
-        self._left: list[RunningCall] = []
-        """Background commands, and calls of which no end was seen."""
+        self._unfinished: list[RunningCall] = []
+        """Background commands, and calls whose end was not seen."""
 
     def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
-        """Add a call and return those that run beside it below the folders."""
+        """Add a call, and return the other running calls that concern the folders."""
         with self._lock:
             if self._stale:
                 self._drop_stale(call)
             others = self._living(folders, call.session)
-            left = [one for one in self._left if one.concerns(folders) and not one.has_ended]
-            if others or left:
-                call.beside += [one.summary for one in (*others, *left)[:_MAX_BESIDE]]
+            unfinished = [one for one in self._unfinished if one.concerns(folders) and not one.has_ended]
+            if others or unfinished:
+                call.concurrent += [one.description for one in (*others, *unfinished)[:_MAX_CONCURRENT]]
             for one in others:
-                one.beside[_MAX_BESIDE - 1 :] = [call.summary]
+                one.concurrent[_MAX_CONCURRENT - 1 :] = [call.description]
             if len(self._running) >= _MAX_CALLS:
                 self._remove(next(iter(self._running)))
             self._remove(call.key)
@@ -100,17 +112,17 @@ class RunningCalls:
             call = self._remove(call_key(event))
             if call is not None and task:
                 call.task = task
-                self._leave(call)
+                self._add_unfinished(call)
             return call
 
-    def take_left(self, folders: Iterable[str]) -> list[RunningCall]:
-        """Return the calls that may have changed a file since the last look; those that have ended are forgotten."""
-        if not self._left:
+    def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
+        """Return unfinished calls that may have changed a file since the last check; ended ones are forgotten."""
+        if not self._unfinished:
             return []
         with self._lock:
-            left = [call for call in self._left if call.concerns(folders)]
-            self._left = [call for call in self._left if call not in left or not call.has_ended]
-            return left
+            concerned = [call for call in self._unfinished if call.concerns(folders)]
+            self._unfinished = [call for call in self._unfinished if call not in concerned or not call.has_ended]
+            return concerned
 
     def blocked(self, event_id: str) -> None:
         """Forget a call that was denied."""
@@ -125,14 +137,14 @@ class RunningCalls:
                 call.is_approved = call.is_approved or call.event_id == event_id
 
     def prompted(self, session: str) -> None:
-        """Note that a prompt has come: a call that still seems to run may have been interrupted."""
+        """Note a prompt: a call that still seems to run may have been interrupted."""
         with self._lock:
             self._stale.update(
                 (key, call) for key, call in self._running.items() if call.session == session and not call.agent_id
             )
 
     def agent_is_done(self, event: Event) -> None:
-        """Note that no call of an agent runs any more. Of those whose end was not seen, nobody knows what they did."""
+        """Note that no call of an agent runs any more. Calls whose end was not seen may have changed files."""
         with self._lock:
             agent = event.session_id, event.agent_id or ""
             self._give_up([call for call in self._running.values() if (call.session, call.agent_id) == agent])
@@ -141,13 +153,13 @@ class RunningCalls:
         """Note that nothing of a session runs any more."""
         with self._lock:
             self._give_up([call for call in self._running.values() if call.session == session])
-            for call in self._left:
+            for call in self._unfinished:
                 call.has_ended = call.has_ended or call.session == session
 
     def tasks_ended(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
         """Note which background tasks of a session have ended: all but `running`, or this one."""
         with self._lock:
-            for call in self._left:
+            for call in self._unfinished:
                 is_over = call.task == ended if running is None else call.task not in running
                 call.has_ended = call.has_ended or (call.session == session and is_over)
 
@@ -157,7 +169,7 @@ class RunningCalls:
         self._give_up([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 
     def _living(self, folders: Iterable[str], session: str) -> list[RunningCall]:
-        """Return the running calls that concern one of some folders; end those of other clients that are gone."""
+        """Return the running calls that concern one of some folders; end those of other clients that have exited."""
         concerned: dict[str, RunningCall] = {}
         for folder in folders:
             concerned.update(self._by_folder.get(folder, ()))
@@ -183,10 +195,10 @@ class RunningCalls:
             self._remove(call.key)
             call.has_ended = True
             if call.project is not None:
-                self._leave(call)
+                self._add_unfinished(call)
 
-    def _leave(self, call: RunningCall) -> None:
-        self._left = [*self._left[-_MAX_CALLS:], call]
+    def _add_unfinished(self, call: RunningCall) -> None:
+        self._unfinished = [*self._unfinished[-_MAX_CALLS:], call]
 
 
 @lru_cache(1024)
@@ -197,9 +209,9 @@ def _at_or_above(folder: str) -> frozenset[str]:
 
 
 def call_key(event: ToolEvent) -> str:
-    """Return what identifies a call in its events. Some clients give it no id."""
-    place = f"{event.session_id}/{event.agent_id or ''}/"
-    return place + (event.tool_use_id or f"{event.tool_name} {event.tool_input!r}")
+    """Return a key that identifies a call in its events. Some clients give it no id."""
+    prefix = f"{event.session_id}/{event.agent_id or ''}/"
+    return prefix + (event.tool_use_id or f"{event.tool_name} {event.tool_input!r}")
 
 
 def describe_call(event: ToolEvent, client: Client) -> str:

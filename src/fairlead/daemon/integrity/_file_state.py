@@ -1,4 +1,4 @@
-"""What is known of one file: enough to notice a change, to tell what it is, and to undo it."""
+"""The state of one file: enough to notice a change, to describe it, and to undo it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from time import time_ns
 from typing import Literal, NamedTuple
 
 MAX_COPY = 1024 * 1024
-"""Bytes of a file of which a copy is kept."""
+"""The largest size in bytes of a file of which a copy is kept."""
 MAX_HASHED = 8 * 1024 * 1024
-"""Bytes of a file whose contents are compared; a larger one has changed if its time or size has."""
+"""The largest size in bytes of a file whose contents are compared. Of a larger file, times and sizes are compared."""
 CLOCK_TICK = 20_000_000
 """Nanoseconds within which a second change of a file may leave its times as they are."""
 
@@ -22,7 +22,7 @@ What = Literal["added", "removed", "changed", "replaced", "mode"]
 
 
 class FileState(NamedTuple):
-    """A file as it was seen. Whatever changes it changes `changed_at` or `inode`."""
+    """The state of a file at one time. Every change of the file changes `changed_at` or `inode`."""
 
     changed_at: int
     """The inode's change time, which no program can set."""
@@ -38,9 +38,9 @@ class FileState(NamedTuple):
     target: str | None
     """Where a symbolic link leads."""
     followed: tuple[int, int] | None
-    """The change time and inode of what is there."""
+    """The change time and inode of the link's target."""
     is_racy: bool
-    """It was seen within a tick of the clock after a change: the next one may not show in its times."""
+    """It was read within a tick of the clock after a change: a further change may leave its times as they are."""
 
 
 class Change(NamedTuple):
@@ -80,7 +80,7 @@ def read_state(path: str, *, keep_copy: bool = False) -> FileState | None:
 
 
 def describe(before: FileState | None, after: FileState | None) -> What | None:
-    """Return how a file has changed between two states; `None` if it is the same to whoever reads it."""
+    """Return how a file has changed between two states; `None` if its contents and permissions are the same."""
     if before is None or after is None:
         return None if before is after else "added" if before is None else "removed"
     if S_ISREG(before.mode) != S_ISREG(after.mode) or before.target != after.target:
@@ -91,7 +91,7 @@ def describe(before: FileState | None, after: FileState | None) -> What | None:
 
 
 def _has_same_content(before: FileState, after: FileState) -> bool:
-    """Compare contents by their hashes; those that were not read, by all that a change leaves behind."""
+    """Compare contents by their hashes; if these are not known, by size, times, inode and links."""
     if before.digest is not None and after.digest is not None:
         return before.digest == after.digest
     if (before.size, before.modified_at) != (after.size, after.modified_at):
@@ -101,7 +101,7 @@ def _has_same_content(before: FileState, after: FileState) -> bool:
 
 
 def follow(path: str) -> tuple[int, int] | None:
-    """Return the change time and the inode of what a link leads to; `None` if it leads nowhere."""
+    """Return the change time and the inode of a link's target; `None` if there is none."""
     try:
         status = os.stat(path)
     except OSError:

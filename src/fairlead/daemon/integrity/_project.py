@@ -1,4 +1,4 @@
-"""The protected files of one policy, looked at by one thread at a time."""
+"""The protected files of one policy, checked by one thread at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from fairlead.daemon.integrity._snapshot import Snapshot
 if TYPE_CHECKING:
     from fairlead.daemon.integrity._file_state import Change
     from fairlead.daemon.integrity._report import Finding
+    from fairlead.daemon.integrity._written_paths import WrittenPaths
     from fairlead.policy import ProtectedFiles
 
-_MAX_WRITTEN = 256
-FIRST_LOOK_TIMEOUT = 1.0
-"""Seconds that a tool call waits for the first look. A launcher waits two for the daemon."""
+SCAN_TIMEOUT = 1.0
+"""Seconds that a tool call waits for the first scan. A launcher waits two for the daemon."""
 
 
 class Project:
-    """The files that one policy protects. The first look is taken in a thread of its own."""
+    """The files that one policy protects. They are first scanned in a thread of its own."""
 
-    def __init__(self, protected: ProtectedFiles) -> None:
+    def __init__(self, protected: ProtectedFiles, written: WrittenPaths) -> None:
+        """Start the first scan. `written` are the paths that file tools write, in any project."""
         self.protected = protected
         self.folders = tuple(dict.fromkeys(root.folder for root in protected.roots)) or tuple(
             file.rpartition("/")[0] for file in protected.files[:1]
@@ -30,36 +31,38 @@ class Project:
         self._lock = Lock()
         self._is_ready = Event()
         self._expected: set[str] = set()
-        self._written: dict[str, None] = {}
-        """Paths that file tools have written, with their links: they are resolved only if something has changed."""
+        self._written = written
+        """Paths with links: they are resolved only if something has changed."""
+        self.seen = written.count
+        """The number of the last written path that a check has taken into account."""
         self.pending: list[Finding] = []
-        """What was found when no call had ended, for the next answer."""
+        """Findings of a check before a call, to be reported with the next answer."""
         self.problem = ""
-        """Why the files could not be looked for."""
-        Thread(target=self._take, name="integrity", daemon=True).start()
+        """Why the files could not be scanned."""
+        Thread(target=self._scan, name="integrity", daemon=True).start()
 
-    def look(self) -> list[Change] | None:
-        """Return what has changed since the last look; `None` if the first one has not ended in time.
+    def find_changes(self) -> list[Change] | None:
+        """Return the changes since the last check; `None` if the first scan has not ended in time.
 
-        What a file tool was allowed to write is not among it.
+        Changes that file tools were allowed to make are left out.
         """
-        if not self._is_ready.wait(FIRST_LOOK_TIMEOUT):
+        if not self._is_ready.wait(SCAN_TIMEOUT):
             return None
         with self._lock:
-            changes = self._snapshot.look()
-            written, self._written = self._written, {}
-            for path in list(written) if changes else ():
+            changes = self._snapshot.find_changes()
+            before, self.seen = self.seen, self._written.count
+            for path in self._written.since(before) if changes else ():
                 self.expect(os.path.realpath(path))
             expected, self._expected = self._expected, set()
         return [change for change in changes if change.path not in expected] if expected else changes
 
-    def looked(self) -> list[Change]:
-        """Return what `look` does right after `is_unchanged` was true: nothing."""
-        self._expected, self._written = set(), {}
+    def note_unchanged(self) -> list[Change]:
+        """Do what `find_changes` does if `is_unchanged` was just true: return no changes."""
+        self._expected, self.seen = set(), self._written.count
         return []
 
     def is_unchanged(self) -> bool:
-        """Return whether a look would find nothing, if that is known without waiting."""
+        """Return whether no file has changed since the last check, if that is known without waiting."""
         if not self._is_ready.is_set() or not self._snapshot.is_small or not self._lock.acquire(blocking=False):
             return False
         try:
@@ -68,19 +71,12 @@ class Project:
             self._lock.release()
 
     def expect(self, path: str) -> None:
-        """Take the next change of a file for one that is known already, or that was allowed."""
+        """Do not report the next change of a file, which is known already or was allowed."""
         if any(path.startswith(folder) for folder in self.folders) or path in self.protected.files:
             self._expected.add(path)
 
-    def expect_written(self, path: str) -> bool:
-        """Note a path, which may have links, for the next look; return `False` if there are too many already."""
-        if len(self._written) >= _MAX_WRITTEN:
-            return False
-        self._written[path] = None
-        return True
-
     def take_pending(self) -> list[Finding]:
-        """Return what is pending, once."""
+        """Return and remove the pending findings."""
         pending, self.pending = self.pending, []
         return pending
 
@@ -92,7 +88,7 @@ class Project:
         return path
 
     def refresh(self, path: str) -> None:
-        """Take a file as it is now."""
+        """Make the present state of a file the known one."""
         with self._lock:
             self._snapshot.refresh(path)
 
@@ -108,11 +104,11 @@ class Project:
             "problem": self.problem,
         }
 
-    def _take(self) -> None:
+    def _scan(self) -> None:
         with self._lock:
             try:
-                self._snapshot.take()
-            except Exception as error:  # noqa: BLE001 - it is told with the next status, and must not end the thread
+                self._snapshot.scan()
+            except Exception as error:  # noqa: BLE001 - shown in the status; it must not end the thread
                 self.problem = f"{type(error).__name__}: {error}"
             finally:
                 self._is_ready.set()

@@ -1,4 +1,4 @@
-"""What the agent and the user are told about changed files: two texts, because only one of them can do something."""
+"""The messages about changed files: one for the agent, and one for the user, who alone can decide about a change."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 10
 
 Cause = Literal["call", "approved", "shared", "unseen", "outside"]
-"""Who can have changed a file.
+"""Who may have changed a file.
 
 call      the call that has just ended, and nothing else
 approved  that call, and the user was asked about it
 shared    one of several calls or background commands
-unseen    perhaps that call: the files were not looked at when it began
-outside   no call: the user, or a process that an earlier command has left
+unseen    perhaps that call: the files were not checked when it began
+outside   no call: the user, or a process that an earlier command has left running
 """
 
 _WORDS: dict[What, str] = {
@@ -44,16 +44,16 @@ class Finding(NamedTuple):
     rule: str
     cause: Cause
     by: tuple[str, ...]
-    """The calls that can have done it."""
+    """The calls that may have made it."""
     is_restored: bool = False
     kept: str = ""
-    """Where the version is that was undone."""
+    """The path of the changed version, which was replaced."""
     problem: str = ""
     """Why it was not restored, although it should have been."""
 
 
 def report(findings: Sequence[Finding]) -> HookOutput | None:
-    """Return what to tell; `None` if there is nothing."""
+    """Return the output that reports findings; `None` if there are none."""
     if not findings:
         return None
     for_agent = [finding for finding in findings if finding.cause in {"call", "shared", "unseen"}]

@@ -1,4 +1,4 @@
-"""Puts a protected file back, and keeps what had taken its place. Raises before anything is lost."""
+"""Restores a protected file, and keeps the version that had replaced it. Raises before anything is lost."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from fairlead.daemon.integrity._file_state import Change, FileState
 
 MAX_KEPT = 64 * 1024 * 1024
-"""Bytes of a changed file that is kept; a larger one is left where it is."""
+"""The largest size in bytes of a changed file that is kept. A larger one is left where it is."""
 MAX_KEPT_FILES = 100
 
 
 class RestoreError(FairleadError):
-    """A file could not be put back; it is as the tool has left it."""
+    """A file could not be restored. It stays as the tool has left it."""
 
 
 def kept_folder() -> str:
-    """Return the folder of what was put aside."""
+    """Return the folder of the versions that were replaced."""
     return f"{state_folder()}/integrity"
 
 
@@ -68,7 +68,7 @@ def _put_back(path: str, before: FileState, after: FileState | None) -> str:
 
 
 def _keep(path: str, after: FileState) -> str:
-    """Copy what is there now to Fairlead's own folder; what cannot be copied is moved."""
+    """Copy the present version to Fairlead's own folder; if it cannot be copied, move it."""
     folder = kept_folder()
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _drop_oldest(folder)
@@ -130,7 +130,7 @@ def _write_in_place(path: str, before: FileState) -> None:
 
 
 def _drop_oldest(folder: str) -> None:
-    """Delete the oldest of what was put aside; their names begin with the time."""
+    """Delete the oldest kept versions. Their names begin with the time."""
     names = sorted(os.listdir(folder))
     for name in names[: max(0, len(names) - MAX_KEPT_FILES + 1)]:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The protected files of a project as they were last seen. Bounded: what is beyond the limits is counted, not seen."""
+"""The last known state of a project's protected files. Bounded: files beyond the limits are reported, not checked."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MAX_FOLDERS = 1_000
 MAX_ENTRIES = 50_000
 """Files and folders that are visited in search of protected ones."""
 MAX_COPIES = 32 * 1024 * 1024
-"""Bytes of all copies of one project. They are in memory: a private copy on disk could be read."""
+"""Bytes of all copies of one project. They are in memory, because an agent could read a copy on disk."""
 
 _MAX_SMALL = 48
-"""Files and folders of a project that is looked at in the event loop, as the policy files are."""
+"""The most files and folders of a project that is checked in the event loop, as the policy files are."""
 _INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".cache"})
 """Folders that are searched after all others, and in which new files are not noticed: large, and written by tools."""
 _LEFT_OUT = ".git"
@@ -32,17 +32,17 @@ _LEFT_OUT = ".git"
 
 
 class _Folder(NamedTuple):
-    """A folder as it was seen."""
+    """The state of a folder at one time."""
 
     changed_at: int
     inode: int
     names: frozenset[str]
-    """Of all that is in it; names of folders end with a slash."""
+    """The names of all entries; names of folders end with a slash."""
     is_racy: bool
 
 
 class Snapshot:
-    """What is known of a project's protected files. Not for several threads at once."""
+    """The last known state of a project's protected files. Not for several threads at once."""
 
     def __init__(self, protected: ProtectedFiles) -> None:
         self._protected = protected
@@ -54,13 +54,13 @@ class Snapshot:
         self.copied = 0
         """Bytes of the copies."""
         self.limits: set[str] = set()
-        """Which of the limits were met, in words."""
+        """The limits that were reached, in words."""
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def take(self) -> None:
-        """Look for all protected files. Called once, before anything else."""
+    def scan(self) -> None:
+        """Find all protected files, and read their states. Called once, before anything else."""
         for path in self._protected.files:
             self._add(path)
         for root in self._protected.roots:
@@ -71,8 +71,8 @@ class Snapshot:
         """Return the last known state of a file."""
         return self._files.get(path)
 
-    def look(self) -> list[Change]:
-        """Return what has changed since the last look; from now on that is the known state."""
+    def find_changes(self) -> list[Change]:
+        """Return the changes since the last check, and make the present state the known one."""
         self._visited = 0
         suspects = [*self._changed_files(), *self._changed_targets(), *self._new_files()]
         changes = []
@@ -86,15 +86,15 @@ class Snapshot:
 
     @property
     def is_small(self) -> bool:
-        """Whether a look at what has not changed takes less than a tenth of a millisecond."""
+        """Whether a check that finds no change takes less than a tenth of a millisecond."""
         return len(self._files) + len(self._folders) <= _MAX_SMALL
 
     def is_unchanged(self) -> bool:
-        """Return whether nothing has changed since the last look. Reads no file and no folder."""
+        """Return whether nothing has changed since the last check. Reads no file and no folder."""
         return not (self._changed_files() or self._changed_targets() or self._changed_folders())
 
     def refresh(self, path: str) -> FileState | None:
-        """Take a file as it is now for its known state, and return it."""
+        """Make the present state of a file the known one, and return it."""
         before = self._files.pop(path, None)
         self._links.discard(path)
         if before is not None and before.content is not None:
@@ -104,7 +104,7 @@ class Snapshot:
     # -- files -----------------------------------------------------------------------------------------
 
     def _changed_files(self) -> list[str]:
-        """Return the files that have another inode or change time than before, or none."""
+        """Return the files that are missing, or have another inode or change time than before."""
         lstat, suspects = os.lstat, []
         for path, known in self._files.items():
             try:
@@ -158,7 +158,7 @@ class Snapshot:
         return found
 
     def _search(self, root: SearchRoot, folders: Iterable[str]) -> Iterator[str]:
-        """Yield the protected files in folders and, of folders that are new, below them."""
+        """Yield the protected files that are new in folders, and below new folders."""
         waiting, installed = deque(folders), deque[str]()
         while waiting or installed:
             is_watched = bool(waiting)
@@ -172,7 +172,7 @@ class Snapshot:
                     (waiting if is_watched and name[:-1] not in _INSTALLED else installed).append(path[:-1])
 
     def _new_names(self, root: SearchRoot, folder: str, *, is_watched: bool) -> frozenset[str]:
-        """Return what has come into a folder since it was last listed; nothing once too much was visited."""
+        """Return the names that are new in a folder since it was last listed; none beyond `MAX_ENTRIES`."""
         known, seen = self._folders.pop(folder, None), _list(folder)
         if seen is None:
             return frozenset()

@@ -1,1 +1,1 @@
-"""Leases inside the daemon: kept in a file, ended with their holders, checked at tool calls."""
+"""Leases inside the daemon: stored in a file, ended with their holders, checked at tool calls."""

@@ -1,4 +1,4 @@
-"""The file that the leases are kept in. It is replaced as a whole, so that a killed daemon leaves the last one."""
+"""The file with the leases. It is replaced as a whole, so that a killed daemon leaves a complete file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = "leases.json"
 
 
 class LeaseFile:
-    """Reads and writes all leases at once: there are few, and they change seldom."""
+    """Reads and writes all leases at once, because there are few and they rarely change."""
 
     def __init__(self, folder: str = "") -> None:
         """Use the file in a folder; by default in the user's state folder."""
@@ -21,7 +21,7 @@ class LeaseFile:
         self.path = f"{self._folder}/{_NAME}"
 
     def read(self) -> tuple[Lease, ...]:
-        """Return the leases. Raises `OSError`, or `ValueError` for a file that is damaged, which is then set aside."""
+        """Return the leases. Raises `OSError`, or `ValueError` after renaming a damaged file."""
         try:
             with open(self.path, "rb") as file:
                 content = file.read()
@@ -36,13 +36,13 @@ class LeaseFile:
     def write(self, leases: tuple[Lease, ...]) -> None:
         """Replace the file. It survives a power failure once this returns. Raises `OSError`."""
         make_private(self._folder)
-        beside = f"{self.path}.{os.getpid()}"
+        temporary = f"{self.path}.{os.getpid()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(beside, flags, 0o600), "wb") as file:
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
             file.write(msgspec.json.encode(leases))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, self.path)
+        os.replace(temporary, self.path)
         folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(folder)

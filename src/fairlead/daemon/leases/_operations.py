@@ -1,4 +1,7 @@
-"""The operations on leases over HTTP: from the caller and a request to a document. They may wait for the disk."""
+"""The operations on leases over HTTP. Each takes the caller and a request, and returns a document.
+
+They may wait for the disk.
+"""
 
 from __future__ import annotations
 
@@ -38,30 +41,30 @@ class TakeRequest(MailRequest, frozen=True, kw_only=True):
     why: Annotated[str, msgspec.Meta(max_length=500)] = ""
     shared: bool = False
     local: bool = False
-    """Of this host only, although it is in a team."""
+    """Whether the lease is for this host only, even if the host is in a team."""
 
 
 class ListRequest(MailRequest, frozen=True, kw_only=True):
     """List leases."""
 
     here: bool = False
-    """Those of this host only."""
+    """Whether to list only the leases of this host."""
 
 
 class ReleaseRequest(MailRequest, frozen=True, kw_only=True):
-    """End leases; without a path, all of the caller's."""
+    """End leases. Without a path, all leases of the caller end."""
 
     paths: _Paths = ()
 
 
 class LeaseOperations:
-    """What commands ask about leases."""
+    """The operations that commands request."""
 
     def __init__(self, leases: LeaseService) -> None:
         self._leases = leases
 
     def take(self, call: MailCall, request: TakeRequest) -> dict[str, Any]:
-        """Take leases on all paths, or on none. Raises `LeaseHeld` if others hold some of them."""
+        """Take leases on all paths, or on none. Raises `LeaseHeld` if other sessions hold conflicting leases."""
         holder = _holder(call)
         try:
             wanted = [
@@ -87,7 +90,7 @@ class LeaseOperations:
         }
 
     def list_all(self, call: MailCall, request: ListRequest) -> dict[str, Any]:
-        """List all leases in force: those of this host, then those of the others."""
+        """List all valid leases, first those of this host, then those of the other hosts."""
         leases = self._leases.in_force()
         remote = self._leases.remote
         if remote and not request.here:
@@ -95,7 +98,7 @@ class LeaseOperations:
         return {"leases": [self._document(lease, call) for lease in leases]}
 
     def release(self, call: MailCall, request: ReleaseRequest) -> dict[str, Any]:
-        """End leases. Raises `NotYours` for a lease of another session, unless the person asks."""
+        """End leases. Raises `NotYours` for a lease of another session, unless the caller is the user."""
         in_force = self._leases.in_force()
         if request.paths:
             chosen = {lease.id: lease for text in request.paths for lease in self._named(call, text, request, in_force)}
@@ -104,8 +107,8 @@ class LeaseOperations:
         ended = list(chosen.values())
         self._leases.release(ended)
         team = self._leases.team
-        is_told = team is None or all(lease.grant is None for lease in ended) or team.synchronize()
-        return {"leases": [self._document(lease, call) for lease in ended], "told": is_told}
+        is_synchronized = team is None or all(lease.grant is None for lease in ended) or team.synchronize()
+        return {"leases": [self._document(lease, call) for lease in ended], "told": is_synchronized}
 
     def _named(self, call: MailCall, text: str, request: ReleaseRequest, in_force: Sequence[Lease]) -> list[Lease]:
         """Return the leases on a path that the caller may end."""
@@ -113,20 +116,20 @@ class LeaseOperations:
             path, folder = lease_path(replace_surrogates(text), request.cwd)
         except LeaseError as error:
             raise BadMessage(str(error)) from None
-        found = [lease for lease in in_force if (lease.path, lease.folder) == (path, folder) or lease.title == text]
-        own = [lease for lease in found if self._is_own(lease, call)]
-        if not found:
+        leases = [lease for lease in in_force if (lease.path, lease.folder) == (path, folder) or lease.title == text]
+        own = [lease for lease in leases if self._is_own(lease, call)]
+        if not leases:
             self._check_other_hosts(text, path, folder, request.cwd)
             raise BadMessage(f"there is no lease on {one_line(text)}; `fairlead lease` lists them")
         if not own and not call.caller.is_person:
-            name = self._leases.name_of(found[0].holder)
+            name = self._leases.name_of(leases[0].holder)
             raise NotYours(
                 f'{one_line(text)} is leased by {name}, who alone can release it; ask: fairlead send {name} "…"'
             )
-        return own or found
+        return own or leases
 
     def _check_other_hosts(self, text: str, path: str, folder: str, cwd: str) -> None:
-        """Raise `NotYours` if another host holds a lease on a path: only its own host can end it."""
+        """Raise `NotYours` if another host holds a lease on a path. Only the host that holds a lease can end it."""
         remote = self._leases.remote
         for lease in remote.listed(cwd) if remote else ():
             if (lease.path, lease.folder) == (path, folder) or lease.title == text:
@@ -171,7 +174,7 @@ class LeaseOperations:
 
 
 def _holder(call: MailCall) -> Holder:
-    """Return the caller as a holder. Raises `NotYours` for a program, of which nobody knows when it has ended."""
+    """Return the caller as a holder. Raises `NotYours` for a program, because its end cannot be detected."""
     agent = call.agent
     if agent.id == USER.id:
         return Holder(name=USER.name)

@@ -1,8 +1,8 @@
-"""The leases of other hosts, in memory, as leases on the files of this host's own checkouts.
+"""The leases of other hosts in memory, as leases on files in the checkouts of this host.
 
-Who may be believed is for whoever puts them here. A lease is known by the identity of its repository and a path in
-it. Which folders are checkouts of which repository is looked up once a minute for each folder: at an event, what is
-not cached raises `NotCached`, and the event goes on in a thread.
+The caller of `RemoteLeases.replace` has verified them. A lease names the identity of its repository and a path in it.
+The checkout of a folder is cached for a minute. If it is not cached, an event raises `NotCached` and is handled again
+in a thread.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from fairlead.policy import ResolvedPath
 
     _FolderTable = tuple[float, int, LeaseTable | None]
-    """Until when it is believed, the version that it is of, and the leases; `None` without any."""
+    """The time at which it expires, the version of the leases, and the table; `None` if there are no leases."""
 
 _LIFETIME: Final = 60.0
-"""Seconds for which a folder is known to be in a checkout, or in none."""
+"""Seconds for which the checkout of a folder is cached."""
 _MAX_FOLDERS: Final = 4096
 _MAX_ROOTS: Final = 200
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Goes on while the machine sleeps, and does not jump when its clock is set."""
+"""A clock that runs while the machine sleeps, and does not jump when the system time is set."""
 
 
 def now() -> float:
-    """Return the time by which leases of other hosts end here: seconds of a clock that nobody sets."""
+    """Return the time by the clock that determines the end of other hosts' leases. It cannot be set."""
     return time.clock_gettime(_CLOCK)
 
 
 class RemoteLease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease of another host, which it has signed."""
+    """A lease that another host has signed."""
 
     grant: TeamGrant
     host: str
     """The name of the host."""
     holder: str
-    """The name of the agent there."""
+    """The name of the agent on that host."""
     shared: bool = False
     why: str = ""
     ends: float
-    """By the clock of `now`."""
+    """The end of the lease, by the clock of `now`."""
 
     def on(self, root: str, number: int) -> Lease:
-        """Return it as a lease on the files of a checkout."""
+        """Return this lease as a lease on files of a checkout."""
         grant, left = self.grant, max(0.0, self.ends - now())
         base = root.rstrip("/")
         return Lease(
@@ -69,16 +69,16 @@ class RemoteLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoteLeases:
-    """All leases of the other hosts. Replaced by the thread of the team, read by all."""
+    """All leases of the other hosts. Replaced by the thread of the team, read by all threads."""
 
     def __init__(self) -> None:
         self._by_project: dict[str, tuple[RemoteLease, ...]] = {}
         self.version = time.time_ns()
-        """Another number after each change, also than that of an earlier object: others add it to their own."""
+        """A number that changes with every change, and differs from the versions of earlier objects."""
         self._tables: dict[Checkout, tuple[int, LeaseTable]] = {}
-        """With the version that each is of."""
+        """By checkout: the version of the leases, and the table for that version."""
         self._folders: dict[str, tuple[float, Checkout | None]] = {}
-        """With the time until which that is believed."""
+        """By folder: the time at which the entry expires, and the checkout."""
         self._by_folder: dict[str, _FolderTable] = {}
 
     def replace(self, leases: Iterable[RemoteLease]) -> None:
@@ -94,18 +94,21 @@ class RemoteLeases:
         return bool(self._by_project)
 
     def all(self) -> list[RemoteLease]:
-        """Return the leases whose time is not up."""
+        """Return the leases that have not expired."""
         at = now()
         return [lease for leases in self._by_project.values() for lease in leases if lease.ends > at]
 
     def listed(self, folder: str) -> list[Lease]:
-        """Return the leases whose time is not up: of the checkout that a folder is in as leases on its files."""
+        """Return the leases that have not expired.
+
+        Those of the repository in which `folder` is are returned as leases on files of its checkout.
+        """
         checkout = self.look_up(folder) if folder.startswith("/") else None
         project = checkout.project if checkout is not None else ""
         rows = [
             lease.on(checkout.root, -number)
             if checkout is not None and lease.grant.project == project
-            else _elsewhere(lease, -number)
+            else _outside_checkout(lease, -number)
             for number, lease in enumerate(self.all(), 1)
         ]
         return sorted(rows, key=lambda lease: (lease.holder.host, lease.title))
@@ -113,8 +116,8 @@ class RemoteLeases:
     # -- files -----------------------------------------------------------------------------------------
 
     def covering(self, target: ResolvedPath, *, cached_only: bool = False) -> list[Lease]:
-        """Return the leases on a file, or on a folder above it. Raises `NotCached`."""
-        found: list[Lease] = []
+        """Return the leases on a file, or on a folder above it. Raises `NotCached` if `cached_only`."""
+        leases: list[Lease] = []
         at, version = time.monotonic(), self.version
         for name in target.names:
             folder = name if target.is_folder else name[: name.rfind("/")] or "/"
@@ -122,11 +125,11 @@ class RemoteLeases:
             if known is None or known[0] < at or known[1] != version:
                 known = self._find_table(folder, version, cached_only=cached_only)
             if known[2] is not None:
-                found += known[2].covering(target)
-        return self._in_force({lease.id: lease for lease in found}.values()) if found else []
+                leases += known[2].covering(target)
+        return self._in_force({lease.id: lease for lease in leases}.values()) if leases else []
 
     def _find_table(self, folder: str, version: int, *, cached_only: bool) -> _FolderTable:
-        """Return the leases on the files of the checkout that a folder is in, and until when that is so."""
+        """Return the leases on files of the checkout in which a folder is, and when this result expires."""
         checkout = self.checkout(folder, cached_only=cached_only)
         has_leases = checkout is not None and checkout.project in self._by_project
         table = self._table(checkout) if checkout is not None and has_leases else None
@@ -137,7 +140,7 @@ class RemoteLeases:
         return known
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
-        """Return the leases on files below a folder, which may have known checkouts below it."""
+        """Return the leases on files below a folder, in its own checkout and in cached checkouts below it."""
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
         roots = {one.root: one for one in map(self.checkout, folder.names) if one is not None}
         for _, checkout in list(self._folders.values()):
@@ -146,11 +149,14 @@ class RemoteLeases:
         return self._in_force([lease for one in roots.values() for lease in self._table(one).below(folder)])
 
     def in_checkout(self, checkout: Checkout) -> LeaseTable:
-        """Return the leases on files of a checkout whose time is not up."""
+        """Return the leases on files of a checkout that have not expired."""
         return LeaseTable(self._in_force(self._table(checkout).leases))
 
     def checkout(self, folder: str, *, cached_only: bool = False) -> Checkout | None:
-        """Return the checkout that a folder is in; one without an identity, or none. Raises `NotCached`."""
+        """Return the checkout in which a folder is, from the cache if possible; None if there is none.
+
+        Raises `NotCached` if `cached_only`.
+        """
         known, at = self._folders.get(folder), time.monotonic()
         if known is not None and known[0] > at:
             return known[1]
@@ -159,11 +165,11 @@ class RemoteLeases:
         return self.look_up(folder)
 
     def look_up(self, folder: str) -> Checkout | None:
-        """Return the checkout that a folder is in now."""
+        """Return the checkout in which a folder is, and cache it."""
         if len(self._folders) >= _MAX_FOLDERS:
             self._folders = {}
-        found = find_git_folders(folder)
-        checkout = None if found is None else find_checkout(found.worktree, found.common)
+        git = find_git_folders(folder)
+        checkout = None if git is None else find_checkout(git.worktree, git.common)
         self._folders[folder] = time.monotonic() + _LIFETIME, checkout
         return checkout
 
@@ -179,7 +185,7 @@ class RemoteLeases:
         return table
 
     def _in_force(self, leases: Iterable[Lease]) -> list[Lease]:
-        """Return leases without those whose time is up, with their time by this host's clock as it is now."""
+        """Return the leases that have not expired, with their ends by the system clock of this host."""
         ends = {one.grant.id: one.ends for each in self._by_project.values() for one in each}
         at, clock = now(), time.time()
         return [
@@ -189,14 +195,14 @@ class RemoteLeases:
         ]
 
 
-def _elsewhere(lease: RemoteLease, number: int) -> Lease:
-    """Return a lease on files that are not in the caller's checkout, named by the repository."""
+def _outside_checkout(lease: RemoteLease, number: int) -> Lease:
+    """Return a lease on files of another repository than the caller's. Its title starts with the repository."""
     title = f"{lease.grant.project}:{lease.grant.title}"
     return msgspec.structs.replace(lease.on("/", number), path=title, folder="")
 
 
 def table_of(leases: Sequence[RemoteLease], root: str) -> LeaseTable:
-    """Return leases of other hosts as a table for a checkout. A pattern that is none covers nothing."""
+    """Return leases of other hosts as a table for a checkout. Leases with an invalid pattern are left out."""
     made = [lease.on(root, -number) for number, lease in enumerate(leases, 1)]
     try:
         return LeaseTable(made)

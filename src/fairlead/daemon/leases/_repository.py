@@ -1,8 +1,8 @@
-"""The identity of a repository that is the same on every host: what its clones have in common.
+"""The identity of a repository, which is the same for its clones on all hosts.
 
-Read from git's configuration of the clone, without git and without any code of the repository: `fairlead.project` if
-somebody has set it, else the URL of the remote `origin`, or of the only remote, in a form that does not depend on how
-the clone is reached. Included files and `insteadOf` are not followed.
+It is read from the git configuration of the clone, without running git or any code of the repository. It is
+`fairlead.project` if that is set, else the host and path in the URL of the remote `origin`, or of the only remote.
+Included files and `insteadOf` are not supported.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Checkout(NamedTuple):
     """A repository that is checked out on this host."""
 
     root: str
-    """The folder that is checked out."""
+    """The folder of the working tree."""
     project: str
     """The identity of the repository; empty if it has none."""
     why: str = ""
-    """Why it has none."""
+    """The reason why it has no identity."""
 
 
 def find_checkout(root: str, git_folder: str) -> Checkout:
-    """Return a checkout with its identity, by its folder and the folder with git's configuration."""
+    """Return a checkout with its identity, given its folder and the folder with the git configuration."""
     entries = list(_entries(_read(f"{git_folder}/config")))
     named = [value for section, _, key, value in entries if (section, key) == ("fairlead", "project") and value]
     if named:
@@ -60,7 +60,7 @@ def find_checkout(root: str, git_folder: str) -> Checkout:
 
 
 def identity_of_url(url: str) -> str:
-    """Return what the URLs of one repository have in common, as `host/path`; empty for one of this machine only."""
+    """Return the `host/path` of a repository's URL, which is the same for all protocols; "" for a local URL."""
     match = _URL.fullmatch(url.strip()) or (None if "://" in url else _SCP.fullmatch(url.strip()))
     if match is None or _ONLY_HERE.fullmatch(match[1]):
         return ""
@@ -73,7 +73,7 @@ def _bounded(text: str) -> str:
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the entries of git's configuration: section, subsection, key, value."""
+    """Yield the entries of a git configuration: section, subsection, key, value."""
     section = name = ""
     for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
         rest = line
@@ -84,13 +84,13 @@ def _entries(text: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _value(text: str) -> str:
-    """Return a value without quotes and comment."""
+    """Return a value without quotes and comments."""
     match = _VALUE.match(text)
     return re.sub(r"\\(.)", r"\1", (match[0] if match else "").strip().replace('"', ""))
 
 
 def _read(path: str) -> str:
-    """Return the start of a regular file; whatever else it is would block, or have no end."""
+    """Return the start of a regular file; "" for other files, which could block or be endless."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Keeps the leases: takes and ends them, knows whether a holder is alive, and notifies holders.
+"""Takes and ends leases, checks whether a holder is alive, and notifies holders.
 
-The table is replaced as a whole under a lock, after the file was written. Whoever reads it needs no lock.
+The table is replaced as a whole under a lock, after the file was written. Reading it needs no lock.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 _TICK = 0.5
 _NOTICE_INTERVAL = 600.0
-"""Seconds in which a holder is notified once of what one session does to one lease."""
+"""Seconds in which a holder is notified only once about one session and one lease."""
 _MAX_NOTICES = 200
 _MAX_NOTIFIED = 2000
 _AGENT_CONTINUES = frozenset({"clear", "resume", "fork"})
-"""End reasons of a session whose agent may go on in another one."""
+"""The end reasons of a session whose agent may continue in another session."""
 
 
 class LeaseService:
     """The leases of all sessions of a user."""
 
     def __init__(self, mail: MailService, tracker: SessionTracker, errors: ErrorLog, folder: str = "") -> None:
-        """Keep the leases in a folder; by default in the user's state folder."""
+        """Store the leases in a folder, by default the user's state folder."""
         self._mail = mail
         self._tracker = tracker
         self._errors = errors
@@ -55,12 +55,12 @@ class LeaseService:
         self.table = LeaseTable()
         self._version = 0
         self.team: TeamLeaseClient | None = None
-        """Set while this host is in a team."""
+        """None if this host is in no team."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Read the leases that the last daemon has left."""
+        """Read the leases that the last daemon has stored."""
         try:
             self.table = LeaseTable(self._file.read())
         except (OSError, ValueError, LeaseError) as error:
@@ -68,32 +68,32 @@ class LeaseService:
         self._version = 1
 
     async def run_forever(self) -> None:
-        """End leases whose time is up or whose holder has ended, and send the notices."""
+        """End leases that have expired or whose holder has ended, and send notices, twice a second."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_TICK)
             if self.table or self._notices:
                 try:
-                    await loop.run_in_executor(None, self.tend)
+                    await loop.run_in_executor(None, self.run_once)
                 except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
                     self._errors.report(f"the leases are not up to date: {error}")
 
-    def tend(self) -> None:
-        """End what is over, follow sessions that go on under another id, and send the notices. For a thread."""
+    def run_once(self) -> None:
+        """End leases, move them to the new ids of sessions, and send notices. Call it in a thread."""
         self._send_notices()
         now = time()
         service = self._mail.service_within(0)
         if service is not None:
             self._follow_sessions(service)
-        over = {lease.id for lease in self.table.leases if lease.until <= now or self.is_dead(lease)}
-        if over:
+        ended = {lease.id for lease in self.table.leases if lease.until <= now or self.is_dead(lease)}
+        if ended:
             with self._lock:
-                self._replace(self.table.without(over))
+                self._replace(self.table.without(ended))
 
-    # -- the files of interest -------------------------------------------------------------------------
+    # -- leased files ----------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self.table) or bool(self.remote)
+        return bool(self.table.leases) or bool(self.remote)
 
     @property
     def remote(self) -> RemoteLeases | None:
@@ -102,19 +102,20 @@ class LeaseService:
 
     @property
     def version(self) -> int:
-        """Another number after each change, for whoever has stored something about the leases."""
+        """A number that changes with every change of the leases, for callers that cache results."""
         return self._version if self.team is None else self._version + self.team.remote.version
 
     def may_match(self, target: ResolvedPath) -> bool:
-        """Return whether there is a lease on a file. For a thread: a checkout may have to be looked up."""
+        """Return whether there is a lease on a file. Call it in a thread, because it may read a git configuration."""
         return self.table.may_match(target) or (self.team is not None and bool(self.team.remote.covering(target)))
 
     # -- commands --------------------------------------------------------------------------------------
 
     def take(self, wanted: Sequence[WantedLease], holder: Holder) -> tuple[list[Lease], list[Lease]]:
-        """Take leases, all or none. Returns them, or the leases of others that stand against it.
+        """Take leases, all or none. Returns the taken leases and the conflicting ones; one of the lists is empty.
 
-        Once this returns, they survive a power failure. Raises `LeaseError`, or `MailUnreachable` for a full disk.
+        Taken leases survive a power failure once this returns. Raises `LeaseError`, or `MailUnreachable` for a full
+        disk.
         """
         now = time()
         with self._lock:
@@ -127,12 +128,12 @@ class LeaseService:
         return taken, []
 
     def against(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
-        """Return the leases of other sessions of this host that keep somebody from taking leases."""
+        """Return the leases of other sessions of this host that conflict with the wanted ones."""
         held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
         return self._living(held.values(), time())
 
     def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:
-        """Return the leases that somebody replaces by taking others on the same paths."""
+        """Return the leases of a holder's session on the wanted paths, which the new ones replace."""
         same = {(one.path, one.folder) for one in wanted}
         return [
             lease
@@ -141,7 +142,7 @@ class LeaseService:
         ]
 
     def keep_local(self) -> None:
-        """Make all leases those of this host only: it has left its team."""
+        """Turn all leases into leases of this host only, because it has left its team."""
         with self._lock:
             if any(lease.grant is not None for lease in self.table.leases):
                 self._replace(LeaseTable(msgspec.structs.replace(lease, grant=None) for lease in self.table.leases))
@@ -152,14 +153,14 @@ class LeaseService:
             self._replace(self.table.without({lease.id for lease in leases}))
 
     def in_force(self) -> list[Lease]:
-        """Return the leases whose time is not up and whose holders are alive, by path."""
+        """Return the leases that have not expired and whose holders are alive, by path."""
         now = time()
         return sorted(self._living(self.table.leases, now), key=lambda lease: (lease.title, lease.since))
 
     # -- holders ---------------------------------------------------------------------------------------
 
     def is_dead(self, lease: Lease) -> bool:
-        """Return whether the holder of a lease has ended. The person never has."""
+        """Return whether the holder of a lease has ended. The user never ends."""
         holder = lease.holder
         if not holder.session:
             return False
@@ -176,7 +177,7 @@ class LeaseService:
         return subagent is not None and subagent.ended is not None
 
     def name_of(self, holder: Holder) -> str:
-        """Return the name of a holder as it is now; of another host, with that host."""
+        """Return the current name of a holder, with the host if it is another one."""
         if holder.host:
             return f"{holder.name}@{holder.host}"
         if not holder.session:
@@ -184,7 +185,7 @@ class LeaseService:
         return self.agent_name(holder.session, holder.agent_id) or holder.name
 
     def agent_name(self, session: str, agent_id: str = "") -> str:
-        """Return the name of the agent of a session or subagent; "" if it has none yet. Never blocks."""
+        """Return the name of the agent of a session or subagent; "" if there is no agent yet. Never blocks."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(session, agent_id) if service is not None else None
         return agent.name if agent is not None else ""
@@ -195,19 +196,19 @@ class LeaseService:
         return "" if self.team is None else self.team.host_name
 
     def is_same_session(self, session: str, other: str) -> bool:
-        """Return whether two ids are of one session, which may have had both."""
+        """Return whether two ids belong to the same session, whose id may have changed."""
         if session == other:
             return True
-        found = self._tracker.current(other) if other else None
-        return found is not None and session in {found.id, *found.previous}
+        current = self._tracker.current(other) if other else None
+        return current is not None and session in {current.id, *current.previous}
 
     def has_ended(self, session: str) -> bool:
         """Return whether a session has ended."""
-        found = self._tracker.current(session)
-        return found is not None and found.ended is not None
+        current = self._tracker.current(session)
+        return current is not None and current.ended is not None
 
     def notify(self, lease: Lease, by_session: str, subject: str, text: str) -> None:
-        """Send the holder a message, once in a while for each session; a thread sends it."""
+        """Queue a message to the holder of a lease, at most one in ten minutes for each `by_session`."""
         now, key = monotonic(), (lease.grant.id if lease.grant else lease.id, lease.since, by_session)
         last = self._notified.get(key)
         if last is not None and now - last < _NOTICE_INTERVAL:
@@ -215,16 +216,16 @@ class LeaseService:
         if len(self._notified) >= _MAX_NOTIFIED:
             self._notified.clear()
         self._notified[key] = now
-        self.tell(lease.holder, subject, text)
+        self.send_notice(lease.holder, subject, text)
 
-    def tell(self, holder: Holder, subject: str, text: str) -> None:
-        """Send a holder a message, by a thread."""
+    def send_notice(self, holder: Holder, subject: str, text: str) -> None:
+        """Queue a message to a holder. A thread sends it."""
         self._notices.append((holder, subject, text))
 
     # -- internal --------------------------------------------------------------------------------------
 
     def _living(self, leases: Iterable[Lease], now: float) -> list[Lease]:
-        """Return the leases whose time is not up and whose holders are alive."""
+        """Return the leases that have not expired and whose holders are alive."""
         return [lease for lease in leases if lease.until > now and not self.is_dead(lease)]
 
     def _replace(self, table: LeaseTable) -> None:
@@ -238,7 +239,7 @@ class LeaseService:
             self.team.note_change()
 
     def _has_no_agent(self, holder: Holder) -> bool:
-        """Return whether a session that is not tracked has no living agent either; unknown until the mail is open."""
+        """Return whether an untracked session has no living agent either. False until the mail is open."""
         service = self._mail.service_within(0)
         if service is None or not self._tracker.is_checked:
             return False
@@ -246,7 +247,7 @@ class LeaseService:
         return agent is None or bool(agent.ended)
 
     def _follow_sessions(self, service: MessageService) -> None:
-        """Move leases to the session in which their agent goes on, as after /clear."""
+        """Move leases to the session in which their agent continues, as after /clear."""
         for session in {lease.holder.session for lease in self.table.leases if lease.holder.session}:
             agent = service.find_by_session(session)
             if agent is not None and agent.session and agent.session != session:
@@ -266,7 +267,7 @@ class LeaseService:
                 self._errors.report(f"{name} could not be notified about a lease: {error}")
 
     def _address(self, service: MessageService, holder: Holder) -> str:
-        """Return the name by which a holder gets mail; "" if it has ended."""
+        """Return the mail address of a holder; "" if it has ended."""
         if holder.host:
             return self.name_of(holder)
         agent = USER if not holder.session else service.find_by_session(holder.session, holder.agent_id)
@@ -274,7 +275,7 @@ class LeaseService:
 
 
 def _is_gone(session: Session) -> bool:
-    """Return whether all processes of a session have ended; those without a known start prove nothing."""
+    """Return whether all processes of a session have ended. Processes with an unknown start time are ignored."""
     processes = ((session.pid, session.pid_start), *session.others)
     known = [(pid, start) for pid, start in processes if pid and start]
     return bool(known) and len(dead_processes(known)) == len(known)

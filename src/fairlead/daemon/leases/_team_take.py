@@ -1,7 +1,7 @@
-"""Takes leases for the whole team: asks the relay first, then this host. Loads nothing of a team.
+"""Takes leases for the whole team, first on the relay and then on this host. Imports nothing of the team.
 
-Between hosts the relay decides, on a host the host itself. So a lease is taken on the relay, then here; if another
-session of this host was faster, it is given up on the relay again.
+The relay decides between hosts, and each host between its own sessions. So a lease is taken on the relay first, and
+then on this host. If another session of this host was faster, the lease on the relay is released again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.leases import Holder, Lease
 
     Decide = Callable[[Sequence[RemoteLease]], list[Lease]]
-    """Returns which of the leases of other hosts stand against those that are wanted."""
+    """Takes leases of other hosts, and returns those that conflict with the wanted ones."""
 
 _NO_REPOSITORY = "it is in no git repository"
 
@@ -34,7 +34,7 @@ class RelayNeeded(MailUnreachable):
 
 
 class TeamLeaseClient(Protocol):
-    """The leases of the other hosts, and how this one takes its own. Waits for the relay, and not for long."""
+    """Access to the leases of the other hosts and to the relay. Its methods wait for the relay for a few seconds."""
 
     remote: RemoteLeases
 
@@ -45,33 +45,34 @@ class TeamLeaseClient(Protocol):
     def grant(
         self, wanted: Sequence[WantedLease], holder: Holder, replaced: Sequence[str], decide: Decide
     ) -> tuple[list[WantedLease], list[Lease]]:
-        """Take leases on the relay. Returns them with their grants, or what stands against them.
+        """Take leases on the relay. Returns the granted leases and the conflicting ones; one of the lists is empty.
 
-        They are kept on the relay until `settle` says whether they are held here. Raises `RelayNeeded`.
+        They stay on the relay until `finish_grant` is called, even if this host does not hold them. Raises
+        `RelayNeeded`.
         """
 
-    def settle(self, wanted: Sequence[WantedLease]) -> None:
-        """End what `grant` began: from now on, what this host does not hold is removed from the relay."""
+    def finish_grant(self, wanted: Sequence[WantedLease]) -> None:
+        """Finish a `grant`: leases on the relay that this host does not hold now are removed."""
 
     def synchronize(self) -> bool:
-        """Have the relay show what is held here, and wait a little for it. Returns whether it does."""
+        """Update the leases of this host on the relay. Returns whether that was done within the timeout."""
 
     def note_change(self) -> None:
-        """Have the relay show what is held here, without waiting."""
+        """Request an update of this host's leases on the relay, without waiting for it."""
 
 
 class Taken(NamedTuple):
-    """What became of leases that somebody wanted."""
+    """The result of taking leases."""
 
     leases: list[Lease]
     against: list[Lease]
-    """Leases of others. Then none was taken."""
+    """The conflicting leases of others. If there are any, no lease was taken."""
     why_local: dict[str, str]
-    """Why a lease is of this host only, by its title."""
+    """By title of a lease: the reason why it is for this host only."""
 
 
-class _Place(NamedTuple):
-    """A wanted lease, and the checkout that it is in."""
+class _LocatedLease(NamedTuple):
+    """A wanted lease, and the checkout in which its files are."""
 
     wanted: WantedLease
     checkout: Checkout | None
@@ -81,7 +82,7 @@ class _Place(NamedTuple):
         return self.checkout is not None and bool(self.checkout.project)
 
     def granted(self) -> WantedLease:
-        """Return the lease as all hosts name it; its time is the relay's to say."""
+        """Return the lease with a grant: its repository and path, as for all hosts. The relay sets its end."""
         assert self.checkout is not None, "it is shareable"  # noqa: S101
         wanted, root, project = self.wanted, self.checkout.root.rstrip("/"), self.checkout.project
         if wanted.folder:
@@ -93,29 +94,30 @@ class _Place(NamedTuple):
 
 
 def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Holder, *, local: bool) -> Taken:
-    """Take leases, all or none: of the team where that can be, unless they are to be of this host only.
+    """Take leases, all or none.
 
+    Leases on files of a repository are for the whole team, unless `local` is set; all others are for this host only.
     Raises `LeaseError`, `RelayNeeded`, or `MailUnreachable` for a full disk.
     """
     team = leases.team
     if team is None:
         return Taken(*leases.take(wanted, holder), {})
-    places = [_Place(one, _checkout(team, one)) for one in wanted]
-    shared = [] if local else [place for place in places if place.is_shareable]
-    here = [place for place in places if place not in shared]
+    items = [_LocatedLease(one, _checkout(team, one)) for one in wanted]
+    shared = [] if local else [item for item in items if item.is_shareable]
+    here = [item for item in items if item not in shared]
     against = [*leases.against(wanted, holder), *_known_against(team, here, holder)]
     if against:
         return Taken([], against, {})
-    why_local = {_title(place.wanted): "" if local else _why(place) for place in here}
+    why_local = {_title(item.wanted): "" if local else _why(item) for item in here}
     if not shared:
         return Taken(*leases.take(wanted, holder), why_local)
-    return _take_shared(leases, team, shared, [place.wanted for place in here], holder, why_local)
+    return _take_shared(leases, team, shared, [item.wanted for item in here], holder, why_local)
 
 
 def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
     leases: LeaseService,
     team: TeamLeaseClient,
-    shared: Sequence[_Place],
+    shared: Sequence[_LocatedLease],
     here: Sequence[WantedLease],
     holder: Holder,
     why_local: dict[str, str],
@@ -123,31 +125,31 @@ def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
     from fairlead.daemon.leases._remote import table_of
 
     def decide(remote: Sequence[RemoteLease]) -> list[Lease]:
-        found: dict[str, Lease] = {}
-        for place in shared:
-            assert place.checkout is not None, "it is shareable"  # noqa: S101
-            same = [one for one in remote if one.grant.project == place.checkout.project]
-            table = table_of(same, place.checkout.root)
-            found |= {one.grant.id: one for one in table.against(place.wanted, holder) if one.grant is not None}
-        return list(found.values())
+        conflicts: dict[str, Lease] = {}
+        for item in shared:
+            assert item.checkout is not None, "it is shareable"  # noqa: S101
+            same = [one for one in remote if one.grant.project == item.checkout.project]
+            table = table_of(same, item.checkout.root)
+            conflicts |= {one.grant.id: one for one in table.against(item.wanted, holder) if one.grant is not None}
+        return list(conflicts.values())
 
     replaced = [lease.grant.id for lease in leases.held_by(holder, [one.wanted for one in shared]) if lease.grant]
-    granted, against = team.grant([place.granted() for place in shared], holder, replaced, decide)
+    granted, against = team.grant([item.granted() for item in shared], holder, replaced, decide)
     if against:
         return Taken([], against, {})
     try:
         return Taken(*leases.take([*granted, *here], holder), why_local)
     finally:
-        team.settle(granted)
+        team.finish_grant(granted)
 
 
-def _known_against(team: TeamLeaseClient, places: Sequence[_Place], holder: Holder) -> list[Lease]:
-    """Return what this host knows of other hosts' leases on files that are to be leased here only."""
+def _known_against(team: TeamLeaseClient, items: Sequence[_LocatedLease], holder: Holder) -> list[Lease]:
+    """Return the known leases of other hosts that conflict with wanted leases for this host only."""
     return [
         lease
-        for place in places
-        if place.checkout is not None
-        for lease in team.remote.in_checkout(place.checkout).against(place.wanted, holder)
+        for item in items
+        if item.checkout is not None
+        for lease in team.remote.in_checkout(item.checkout).against(item.wanted, holder)
     ]
 
 
@@ -156,8 +158,8 @@ def _checkout(team: TeamLeaseClient, wanted: WantedLease) -> Checkout | None:
     return team.remote.look_up(folder)
 
 
-def _why(place: _Place) -> str:
-    return _NO_REPOSITORY if place.checkout is None else place.checkout.why
+def _why(item: _LocatedLease) -> str:
+    return _NO_REPOSITORY if item.checkout is None else item.checkout.why
 
 
 def _title(wanted: WantedLease) -> str:

@@ -1,4 +1,4 @@
-"""What agents read about leases and about each other's edits. Names, paths and reasons of others are data: escaped."""
+"""The messages to agents about leases and about each other's edits. Names, paths and reasons in them are escaped."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from fairlead.leases import Lease
 
 MAX_SHOWN = 3
-"""Files of one call that are named."""
+"""How many files of one call are named."""
 _MAX_PATH = 300
 _MAX_WHY = 200
 
 
 def conflict_text(conflicts: Sequence[tuple[str, Lease, str]], now: float, *, is_blocked: bool) -> str:
-    """Return what an agent is told that changes leased files: each path, the lease on it, the holder's name."""
+    """Return the message to an agent that changes leased files: each path, the lease on it, the holder's name."""
     lines = [_conflict_line(path, lease, name, now) for path, lease, name in conflicts[:MAX_SHOWN]]
     if len(conflicts) > MAX_SHOWN:
         lines.append(f"… and {len(conflicts) - MAX_SHOWN} more: fairlead lease")
@@ -41,9 +41,9 @@ def _conflict_line(path: str, lease: Lease, name: str, now: float) -> str:
 
 
 def attempt_notice(path: str, lease: Lease, by: str, now: float, *, is_blocked: bool) -> tuple[str, str]:
-    """Return subject and text of the message to the holder of a lease."""
-    there, title = _at_holder(path, lease)
-    shown, name, title = one_line(there, _MAX_PATH), one_line(by), one_line(title, _MAX_PATH)
+    """Return subject and text of the message to the holder of a lease whose files another agent changes."""
+    shown_path, title = _at_holder(path, lease)
+    shown, name, title = one_line(shown_path, _MAX_PATH), one_line(by), one_line(title, _MAX_PATH)
     what = "wanted to change" if is_blocked else "changes"
     outcome = "The call was blocked." if is_blocked else "The call was allowed, with a warning (leases: warn)."
     text = (
@@ -54,14 +54,14 @@ def attempt_notice(path: str, lease: Lease, by: str, now: float, *, is_blocked: 
 
 
 def _at_holder(path: str, lease: Lease) -> tuple[str, str]:
-    """Return a path and what is leased as the holder knows them: on another host, relative to the repository."""
+    """Return a path and the title of a lease for its holder. On another host, both are relative to the repository."""
     if not lease.holder.host or lease.grant is None:
         return path, lease.title
     return path.removeprefix(f"{lease.root}/"), lease.grant.title
 
 
 def edited_too(path: str, name: str, at: float, now: float) -> str:
-    """Return what an agent is told that changes a file which another session has just changed."""
+    """Return the message to an agent that changes a file which another session has just changed."""
     return (
         f"{one_line(name)} changed {one_line(path, _MAX_PATH)} {ago(at, now)}, in another session, and was notified. "
         f"Read the file again before you change it. {_agree(path, name)}"
@@ -69,7 +69,7 @@ def edited_too(path: str, name: str, at: float, now: float) -> str:
 
 
 def edited_after_you(path: str, name: str, at: float, now: float) -> str:
-    """Return what an agent is told whose file another session changes."""
+    """Return the message to an agent if another session changes a file that this agent has changed."""
     return (
         f"{one_line(name)} changes {one_line(path, _MAX_PATH)} in another session; you changed it {ago(at, now)}. "
         f"Read the file again before you go on with it. {_agree(path, name)}"

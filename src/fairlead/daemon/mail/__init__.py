@@ -1,1 +1,1 @@
-"""Mail inside the daemon: the service, its operations, who asks, and agents that wait."""
+"""Mail inside the daemon: the service, its operations, the identity of callers, and agents that wait."""

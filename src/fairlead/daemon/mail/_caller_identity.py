@@ -1,13 +1,13 @@
-"""Who a caller is: by what the daemon observes of its process, not by what it claims.
+"""Identifies a caller by what the daemon observes of its process, not by what it claims.
 
-A command below the process of a session is that session's agent, or the subagent in whose shell call it runs. A
-session's own command may speak for its subagents, a subagent's for nobody else. Any other command
-with a terminal is the user's, who may speak for anybody. The rest are programs. A program is the session that it names
-if that cannot be checked: were the session's process in our process table, the program would have been found below it.
-That serves containers, and sessions whose process is gone.
+- A command below the process of a session belongs to that session's agent, or to the subagent in whose shell call it
+  runs. A command of the session itself may act for its subagents. A command of a subagent may act for no other agent.
+- Any other command with a terminal belongs to the user, who may act for every agent.
+- All others are programs. A program that names a session is accepted as that session if this cannot be disproved: if
+  the session's process is not in the process table. This is for containers, and for sessions whose process has ended.
 
-This keeps agents from speaking for others by mistake or by an option. It is no security boundary between programs of
-one user, who can also write each other's files.
+This prevents agents from acting for others by mistake or by an option. It is no security boundary between programs of
+one user, which can also write each other's files.
 """
 
 from __future__ import annotations
@@ -31,51 +31,54 @@ class Claim(msgspec.Struct, frozen=True):
     """Who a caller claims to be."""
 
     name: str = ""
-    """`--as`."""
+    """The option `--as`."""
     session: str = ""
-    """`--session`."""
+    """The option `--session`."""
     variable: str = ""
-    """The session that the client's variable names, in the caller's environment."""
+    """The session id in the client's environment variable."""
     cwd: str = ""
     is_start: bool = False
-    """A session starts: one that is not known is created."""
+    """Whether a session starts, so that an unknown one is created."""
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What was looked up about a caller."""
+    """The observed facts about a caller."""
 
     own: tuple[Session, ...] = ()
-    """The sessions of its nearest ancestor that has any, the last active one last."""
+    """The sessions of the nearest ancestor process that has sessions, the last active one last."""
     is_common: bool = False
-    """That ancestor is also ours: the init process, or one that adopts orphans."""
+    """Whether that ancestor is also one of the daemon: the init process, or a process that adopts orphans."""
     has_terminal: bool = False
     claimed: Session | None = None
-    """The session that it claims to be, if one with that id is known."""
+    """The session that the caller claims to be, if it is known."""
     agent_ids: frozenset[str] = frozenset({""})
-    """Who of the session may run the command, by the ids of its subagents; "" is the session itself."""
+    """The ids of the subagents that may run the command; "" is the session itself."""
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who a caller is, and how that is known."""
+    """The identity of a caller, and how it was found."""
 
     agent: Agent
     how: Literal["process", "terminal", "session id", "program"]
 
     @property
     def is_person(self) -> bool:
-        """Whether the user calls, be it for an agent."""
+        """Whether the user is the caller, possibly on behalf of an agent."""
         return self.how == "terminal"
 
 
 def identify(service: MessageService, observed: Observation, claim: Claim) -> Caller:
-    """Return who a caller is. Raises `NotYours` if it claims to be somebody else, `NoSuchAgent` if there is none."""
+    """Return the identity of a caller.
+
+    Raises `NotYours` if it claims to be another agent, `NoSuchAgent` if the claimed agent does not exist.
+    """
     if observed.own and (not observed.is_common or _is_named(observed.own, claim)):
         return Caller(_in_session(service, observed, claim), "process")
     if observed.has_terminal:
         return Caller(_at_terminal(service, observed, claim), "terminal")
     wanted = claim.session or claim.variable
-    if wanted and (claim.session or _may_be(service, observed.claimed, wanted)):
-        return Caller(_by_id(service, observed, claim), "session id")
+    if wanted and (claim.session or _may_be_caller(service, observed.claimed, wanted)):
+        return Caller(_by_session_id(service, observed, claim), "session id")
     if claim.name and claim.name.lower() != SCRIPT.name.lower():
         raise NotYours(
             f"this command runs in no session and has no terminal, so it cannot speak for {claim.name}; "
@@ -85,9 +88,9 @@ def identify(service: MessageService, observed: Observation, claim: Claim) -> Ca
 
 
 def _is_named(own: tuple[Session, ...], claim: Claim) -> bool:
-    """Return whether the caller names one of the sessions: a common ancestor alone proves nothing.
+    """Return whether the caller names one of the sessions, because a common ancestor alone proves nothing.
 
-    A hook whose client has died is a child of such a process, and so is any other orphan.
+    For example, every orphaned process is a child of such an ancestor.
     """
     return bool({claim.session, claim.variable} & _ids(own).keys())
 
@@ -97,7 +100,7 @@ def _ids(own: tuple[Session, ...]) -> dict[str, Session]:
 
 
 def _in_session(service: MessageService, observed: Observation, claim: Claim) -> Agent:
-    """Return the agent that runs the command: the session's, or a subagent of it, which shares its process."""
+    """Return the agent that runs the command: the session's agent, or a subagent, which runs in the same process."""
     own = observed.own
     ids = _ids(own)
     if claim.session and claim.session not in ids:
@@ -108,7 +111,7 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
     chosen = ids.get(claim.session or claim.variable, own[-1])
     running = _running(service, chosen, observed.agent_ids)
     if not claim.name:
-        return _the_one(running, is_session_named=bool(claim.session))
+        return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if all(one.parent for one in running) and all(one.id != asked.id for one in running):
         raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot speak for {asked.name}")
@@ -121,13 +124,13 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
 
 
 def _running(service: MessageService, session: Session, agent_ids: frozenset[str]) -> list[Agent]:
-    """Return the agents of a session that may run the command, the session's own first."""
+    """Return the agents of a session that may run the command, the session's own agent first."""
     own = _agent_of(service, session)
     return [service.ensure_agent(own.session, agent_id=agent_id) if agent_id else own for agent_id in sorted(agent_ids)]
 
 
-def _the_one(running: list[Agent], *, is_session_named: bool) -> Agent:
-    """Return the agent if it is certain. Raises `NotYours` rather than hand one agent the mail of another."""
+def _only_agent(running: list[Agent], *, is_session_named: bool) -> Agent:
+    """Return the agent if it is certain. Raises `NotYours` otherwise, so that no agent gets the mail of another."""
     if len(running) == 1 or (is_session_named and not running[0].parent):
         return running[0]
     names = " or ".join(f"--as {agent.name}" for agent in running)
@@ -143,7 +146,7 @@ def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -
     return _known(service, observed, claim) if claim.session else USER
 
 
-def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agent:
+def _by_session_id(service: MessageService, observed: Observation, claim: Claim) -> Agent:
     session = observed.claimed
     if session is not None and _runs_here(session):
         raise NotYours(
@@ -153,20 +156,20 @@ def _by_id(service: MessageService, observed: Observation, claim: Claim) -> Agen
     mine = _known(service, observed, claim)
     if not claim.name:
         running = _running(service, session, observed.agent_ids) if session is not None else [mine]
-        return _the_one(running, is_session_named=bool(claim.session))
+        return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
         raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
     return asked
 
 
-def _may_be(service: MessageService, claimed: Session | None, wanted: str) -> bool:
-    """Return whether the session that a variable names can be the caller's."""
+def _may_be_caller(service: MessageService, claimed: Session | None, wanted: str) -> bool:
+    """Return whether the session in the client's variable can be the caller's session."""
     return not _runs_here(claimed) if claimed is not None else service.find_by_session(wanted) is not None
 
 
 def _runs_here(session: Session) -> bool:
-    """Return whether a session's process is alive in our process table; a pid alone proves nothing."""
+    """Return whether a session's process is alive in the process table. A pid without a start time is ignored."""
     processes: Iterable[tuple[int, int]] = ((session.pid, session.pid_start), *session.others)
     known = [(pid, start) for pid, start in processes if pid and start]
     return session.ended is None and len(dead_processes(known)) < len(known)

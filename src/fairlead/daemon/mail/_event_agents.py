@@ -1,4 +1,4 @@
-"""Which agent an event and a session belong to: a session keeps its agent through /clear and /resume."""
+"""Finds the agent of an event and of a session. A session keeps its agent after /clear and /resume."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 _MAX_KNOWN = 20_000
 _STARTS = frozenset({"startup", "resume"})
-"""Sources of a session that begins in its process: an id that its agent had before a /clear is its own again."""
+"""The sources of a `SessionStart` after which a session id may be used again that its agent had before a /clear."""
 _AGENT_CONTINUES = frozenset({"clear", "fork"})
-"""End reasons of a session whose agent goes on in the next one."""
+"""The end reasons of a session whose agent continues in the next session."""
 _KNOWN_WITHIN = 2.0
-"""Seconds after which the tracker knows the session of a recorded event."""
+"""Seconds within which the tracker learns of the session of a recorded event."""
 _OTHER_RESUMED = "another session was resumed in its place"
 
 
 class RecordedAgent(NamedTuple):
-    """What an event that was recorded says of its agent."""
+    """The data about an agent in a recorded event."""
 
     agent_type: str
     folder: str
     noted_at: float
-    """On the monotonic clock."""
+    """The time of the record by the monotonic clock."""
 
 
 class EventAgents:
-    """Finds and makes the agents of events. Called from worker threads: it may wait for the disk and the event loop."""
+    """Finds and creates the agents of events. Call it in worker threads: it waits for the disk and the event loop."""
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
@@ -48,35 +48,39 @@ class EventAgents:
         return (session, agent_id) in self._known
 
     def of_event(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
-        """Return the agent of an event; makes one if there is none."""
+        """Return the agent of an event; create it if it does not exist."""
         session, agent_id = event.session_id, event.agent_id or ""
         is_start = False
         if isinstance(event, SessionStart):
             self._replace_predecessor(service, event, request)
             is_start = event.source in _STARTS
-        elif service.find_by_session(session) is None and (started := self._tracker.known(session)) is not None:
-            self._continue_agent(service, started)
+        else:
+            agent = service.find_by_session(session, agent_id)
+            if agent is not None and not agent.ended and self.is_known(session, agent_id):
+                return agent
+            if service.find_by_session(session) is None and (started := self._tracker.known(session)) is not None:
+                self._continue_agent(service, started)
         is_known = service.find_by_session(session, agent_id) is not None and not isinstance(event, SessionStart)
-        folder = "" if is_known else request.caller.project or event.cwd or request.cwd  # it may change later
+        folder = "" if is_known else request.caller.project or event.cwd or request.cwd  # the folder may change later
         return self.ensure(service, session, agent_id, event.agent_type or "", folder, is_start=is_start)
 
-    def ensure_recorded(self, service: MessageService, session: str, agent_id: str, found: RecordedAgent) -> bool:
-        """Make the agent of a recorded event, also of one that reached no daemon; False as long as it is too early.
+    def ensure_recorded(self, service: MessageService, session: str, agent_id: str, recorded: RecordedAgent) -> bool:
+        """Create the agent of a recorded event if it does not exist. Returns False if it is too early to know.
 
-        What came before a session is known once the tracker knows it: then it may be that of an agent that exists.
+        The tracker has to know the session first, because the session may continue that of an existing agent.
         """
         is_known = service.find_by_session(session, agent_id) is not None
         if service.find_by_session(session) is None:
             started = self._tracker.known(session)
             if started is not None:
                 self._continue_agent(service, started)
-            elif not self._tracker.all_replayed.is_set() or monotonic() - found.noted_at < _KNOWN_WITHIN:
+            elif not self._tracker.all_replayed.is_set() or monotonic() - recorded.noted_at < _KNOWN_WITHIN:
                 return False
-        self.ensure(service, session, agent_id, found.agent_type, "" if is_known else found.folder)
+        self.ensure(service, session, agent_id, recorded.agent_type, "" if is_known else recorded.folder)
         return True
 
     def _continue_agent(self, service: MessageService, session: Session) -> None:
-        """Move the agent here that was in this process before a /clear, or before several of them."""
+        """Move the agent to this session that was in the same process before one or several /clear."""
         for name in reversed(session.previous):
             before, agent = self._tracker.known(name), service.find_by_session(name)
             if before is None or before.end_reason != "clear":
@@ -96,7 +100,7 @@ class EventAgents:
         *,
         is_start: bool = False,
     ) -> Agent:
-        """Return the agent of a session or a subagent; one that had ended is alive again."""
+        """Return the agent of a session or a subagent; create or revive it if necessary."""
         agent = service.ensure_agent(
             session, agent_id=agent_id, agent_type=agent_type, project=project_of(folder), is_start=is_start
         )
@@ -106,10 +110,10 @@ class EventAgents:
         return service.revive(agent) if agent.ended else agent
 
     def _replace_predecessor(self, service: MessageService, event: SessionStart, request: HookRequest) -> None:
-        """Follow what the session did that was in this process before.
+        """Handle the session that was in this process before.
 
-        After /clear its agent goes on in the new session. After /resume it has ended, now: the resumed session may be
-        one that the same agent had before a /clear.
+        After /clear, its agent is moved to the new session. After /resume, its agent is ended at once, because the
+        resumed session may be one that the same agent had before a /clear.
         """
         if event.source not in {"clear", "resume"} or not request.caller.pid:
             return
@@ -117,7 +121,7 @@ class EventAgents:
         if before is None or before.id == event.session_id or before.end_reason != event.source:
             return
         agent = service.find_by_session(before.id)
-        if agent is None or agent.session != before.id:  # it has gone on already
+        if agent is None or agent.session != before.id:  # it has already moved
             return
         if event.source == "resume":
             service.end(agent, _OTHER_RESUMED)
@@ -125,12 +129,12 @@ class EventAgents:
             service.change_session(before.id, event.session_id)
 
     @staticmethod
-    def follow(service: MessageService, sessions: Iterable[Session]) -> None:
-        """End the agents of sessions that have ended, and revive those that are back."""
+    def sync_sessions(service: MessageService, sessions: Iterable[Session]) -> None:
+        """End the agents of sessions that have ended, and revive the agents of sessions that run again."""
         for session in sessions:
             root = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
             agent = service.find_by_session(root, session.agent_id)
-            if agent is None or agent.session != root:  # an agent that goes on in another session
+            if agent is None or agent.session != root:  # the agent continues in another session
                 continue
             if session.ended is None and agent.ended:
                 service.revive(agent)

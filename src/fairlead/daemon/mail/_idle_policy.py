@@ -1,7 +1,7 @@
-"""What an agent does that has nothing left to do: read its mail, do its tasks, then wait for more mail.
+"""Makes an idle agent read its mail, do its tasks, and then wait for more mail.
 
-There are three settings (`mail.stay`): `always` waits in the hook that the client waits for, `wake` in one that the
-client does not wait for, `no` does not wait.
+The setting `mail.stay` has three values. With `always`, the agent waits in a hook for which the client waits. With
+`wake`, it waits in a hook for which the client does not wait. With `no`, it does not wait.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from fairlead.mail import Agent, MessageService
 
 MAX_WAKE_WAIT = 2_000_000
-"""Seconds, 23 days: the longest time that the timers of all clients can count."""
+"""23 days in seconds: the longest timeout that all clients support."""
 
 _OPEN_TIMEOUT = 5.0
 _WAKE_DELAY = 0.5
-"""Seconds that a wake leaves to the hook that the client started at the same moment: mail shown there needs no turn."""
+"""Seconds for which a wake hook waits first. Mail that another hook of the same event shows then causes no turn."""
 _MAX_REMINDED = 2000
 _MAX_COMPARED = 50
-"""Queued messages whose threads are looked at."""
+"""How many queued messages are compared with the turn limits."""
 _ONLY_AT_STOP = "only at the end of a turn is there something to wait for"
 _TURN_CHECK = 0.5
-"""Seconds between two looks whether a turn is over: an interrupt fires no event."""
+"""Seconds between two checks whether a turn is over. Needed because an interrupt causes no event."""
 
 
 class IdlePolicy:
@@ -64,16 +64,16 @@ class IdlePolicy:
         self._errors = errors
         self._lock = Lock()
         self._reminded: dict[str, tuple[tuple[Task, ...], int]] = {}
-        """By session: the tasks of the last reminder, and how often in a row it was given."""
+        """By session: the tasks of the last reminder, and how often in a row the session was reminded of them."""
         self.turns = TurnLimiter()
 
     @staticmethod
     def settings(context: EventContext) -> IdleSettings:
-        """Return how the agent of an event waits when it is idle."""
+        """Return the settings for the agent of an event when it is idle."""
         return idle_settings(context.event, context.policy, context.request.env)
 
     def may_wait(self, agent: Agent, context: EventContext) -> bool:
-        """Return whether an agent may wait, as far as is known without reading a file."""
+        """Return whether an agent may wait, without reading a file. True if that is not known."""
         if self._mail.stay_of(agent) != "no":
             return True
         try:
@@ -82,7 +82,7 @@ class IdlePolicy:
             return True
 
     def waits_always(self, event: Stop) -> bool:
-        """Return whether the agent of an event was to wait when it last stopped."""
+        """Return whether `mail.stay` was `always` when the agent of an event last stopped."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         return agent is not None and self._mail.stay_of(agent) == "always"
@@ -92,7 +92,7 @@ class IdlePolicy:
     def show_mail(
         self, service: MessageService, event: Stop, context: EventContext, showing: str = ""
     ) -> HookOutput | None:
-        """Show the mail that has come, which keeps the agent going."""
+        """Show queued mail, which keeps the agent from stopping. Returns `None` if there is none."""
         agent = self._mail.agents.of_event(service, event, context.request)
         settings = self.settings(context)
         self._mail.set_stay(agent, settings.stay)
@@ -104,7 +104,7 @@ class IdlePolicy:
         return HookOutput.block(render.stop_reason(messages, left)) if messages else None
 
     def _may_cause_turn(self, service: MessageService, agent: Agent, settings: IdleSettings) -> bool:
-        """Return whether queued mail may keep an agent going; if there were too many such turns, say so once."""
+        """Return whether queued mail may cause a turn. If there were too many such turns, send notices once."""
         if not service.queued_count(agent):
             return True
         queued = [message for _, message in service.inbox(agent, stages=("queued",), limit=_MAX_COMPARED)]
@@ -114,20 +114,20 @@ class IdlePolicy:
         return not reason
 
     def person_prompted(self, event: UserPromptSubmit) -> None:
-        """Begin to count turns anew, because the person has written a prompt."""
+        """Reset the count of automatic turns, because the user has written a prompt."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         if agent is not None:
             self.turns.release(agent.id)
 
     def wait_for(self, event: Stop, context: EventContext) -> StartWait | None:
-        """Return what makes the agent wait if it may stop; `None` if it does not wait."""
+        """Return the function that starts the agent's wait after its stop; `None` if it does not wait."""
         if self.settings(context).stay != "always":
             return None
         return lambda reply: self._start(event, context, reply.stdout)
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
-        """Continue a stop that another process decided, or whose wait broke off: what it was shown was not seen."""
+        """Continue a stop that another process decided, or whose wait was interrupted. Mail shown at it is requeued."""
         client = client_named(request.client)
         event = client.parse(payload, request.event)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
@@ -135,7 +135,7 @@ class IdlePolicy:
         context = EventContext(event, request, client, inline=False)
         try:
             if service is not None:
-                self._mail.take_back_all(service, request.id)
+                self._mail.requeue_all(service, request.id)
                 output = (
                     self.show_mail(service, event, context, showing) if isinstance(event, Stop) and not wakes else None
                 )
@@ -151,20 +151,20 @@ class IdlePolicy:
         return self._start(event, context, stdout)
 
     def wake(self, payload: bytes, request: HookRequest) -> HookReply:
-        """Start the wait of a hook that the client does not wait for, if the settings say so.
+        """Start the wait of a wake hook, if the settings say so.
 
-        A client without a terminal (`-p`, the SDK) does wait for it, and would never end.
+        A client without a terminal (`-p`, the SDK) waits for this hook, too, so it would never end. It gets no wait.
         """
         client = client_named(request.client)
         event = client.parse(payload, request.event)
         if event.event_name not in WAKE_EVENTS:
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
-        if client.is_headless(request.env) or (isinstance(event, Stop) and not _is_to_wake(event, request)):
+        if client.is_headless(request.env) or (isinstance(event, Stop) and not _should_wake(event, request)):
             return HookReply(OK)
         return self._issue_token("wake", event, request, MAX_WAKE_WAIT, b"")
 
     def mark_idle(self, event: Stop) -> None:
-        """Notify those who wait for an answer of this agent that it is idle, unless its subagents still work."""
+        """Notify the senders of unanswered requests that the agent is idle, unless its subagents still work."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         if service is None or agent is None or _has_running_subagents(event):
@@ -175,7 +175,7 @@ class IdlePolicy:
             self._errors.report(f"those who wait for {agent.name} could not be notified: {error}")
 
     def _start(self, event: Stop, context: EventContext, stdout: bytes) -> HookReply:
-        """Make an agent wait that has no mail; if it has tasks of its own, remind it of them instead."""
+        """Start the wait of an agent without mail. If it has incomplete tasks, remind it of them instead."""
         settings, request = self.settings(context), context.request
         client = context.client
         stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
@@ -188,7 +188,7 @@ class IdlePolicy:
         return self._issue_token("stop", event, request, settings.wait, stdout)
 
     def _may_remind(self, session: str, tasks: tuple[Task, ...], limit: int) -> bool:
-        """Count the reminders of the same tasks in a row: an agent that cannot do them is not reminded for ever."""
+        """Return whether an agent may be reminded again of the same tasks, and count the reminder."""
         with self._lock:
             before, count = self._reminded.get(session, ((), 0))
             count = count if before == tasks else 0
@@ -206,7 +206,10 @@ class IdlePolicy:
     # -- waiting, in the event loop --------------------------------------------------------------------
 
     async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
-        """Wait until mail comes or the time is up, and return the reply. Nothing counts as shown to who has gone."""
+        """Wait until mail arrives or the time is up, and return the reply.
+
+        If the launcher disconnects meanwhile, the mail in the reply is queued again.
+        """
         service = await self._mail.opened()
         wait = self._mail.waiters.claim(token)
         if wait is None:
@@ -217,7 +220,7 @@ class IdlePolicy:
             agent = await self._mail.run(self._mail.agents.of_event, service, wait.event, wait.request)
             with self._mail.waiters.held(wait, agent.id) as waiter:
                 return await self._wait(service, agent, wait, waiter, is_disconnected)
-        except Exception as error:  # noqa: BLE001 - without an answer the launcher would ask again and again
+        except Exception as error:  # noqa: BLE001 - without a reply the launcher would ask again and again
             self._errors.report(f"an agent cannot wait for mail: {error}")
             return HookReply(OK, stdout=wait.stdout)
 
@@ -230,7 +233,7 @@ class IdlePolicy:
         is_disconnected: Callable[[], bool],
     ) -> HookReply:
         end = "mail" if wait.mode == "stop" else await waiter.wait(_WAKE_DELAY)
-        if wait.mode == "wake" and not await self._mail.run(_is_to_wake, wait.event, wait.request):
+        if wait.mode == "wake" and not await self._mail.run(_should_wake, wait.event, wait.request):
             return HookReply(OK)
         while end in {"mail", "time"}:
             has_mail = service.queued_count(agent)
@@ -250,7 +253,7 @@ class IdlePolicy:
     async def _deliver(
         self, service: MessageService, agent: Agent, wait: WaitToken, is_disconnected: Callable[[], bool]
     ) -> HookReply | None:
-        """Show the mail that has come; `None` if another event has shown it meanwhile."""
+        """Return the reply with queued mail; `None` if another event has shown it meanwhile."""
         name = _showing(wait.request)
         showing = asyncio.ensure_future(self._mail.run(self._show, service, agent, wait, name))
         undo = partial(self._mail.undo_delivery, name)
@@ -284,14 +287,14 @@ class IdlePolicy:
         return replace(reply, undo_id=showing, receipt=showing if request.receipts else "")
 
     async def _time_is_up(self, wait: WaitToken) -> HookReply:
-        """Return the heartbeat that keeps an agent alive; a hook that only wakes goes on waiting."""
+        """Return the heartbeat, which keeps an agent from stopping. A wake hook continues to wait instead."""
         if wait.mode == "wake":
             return self._issue_token("wake", wait.event, wait.request, MAX_WAKE_WAIT, b"")
         await self._mail.run(self._record, wait, render.HEARTBEAT)
         return _blocked(wait.event, wait.request, render.HEARTBEAT, wait.stdout)
 
     def _record(self, wait: WaitToken, reason: str) -> None:
-        """Record how a wait ended. A failure is no reason not to answer."""
+        """Record how a wait ended. Errors are only reported, so that the hook gets its reply."""
         record = CommandsRecord(
             id=wait.request.id,
             at=time(),
@@ -305,8 +308,8 @@ class IdlePolicy:
             self._errors.report(f"the end of a wait is not recorded: {error}")
 
 
-def _is_to_wake(event: Event, request: HookRequest) -> bool:
-    """Return whether mail wakes the agent of an event, by its policy. The event itself is answered by another hook."""
+def _should_wake(event: Event, request: HookRequest) -> bool:
+    """Return whether mail wakes the agent of an event, by its policy. Another hook replies to the event itself."""
     variables, caller = client_named(request.client).variables, request.caller
     policy = find_event_policy(
         event,
@@ -324,7 +327,7 @@ def _showing(request: HookRequest) -> str:
 
 
 def _blocked(event: Event, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
-    """Return the reply that keeps an agent going; what was to be printed already is part of it."""
+    """Return the reply that keeps an agent from stopping. It includes the output that must be printed in any case."""
     answer = client_named(request.client).render(event, HookOutput.block(reason))
     text = answer.stdout
     if stdout:
@@ -342,6 +345,6 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def _has_running_subagents(event: Stop) -> bool:
-    """Return whether subagents work in the background: then the turn goes on when they are done."""
+    """Return whether subagents work in the background. If so, the turn continues when they are done."""
     tasks = event.background_tasks or []
     return any(isinstance(task, dict) and task.get("type") == "subagent" for task in tasks)

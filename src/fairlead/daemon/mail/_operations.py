@@ -1,4 +1,7 @@
-"""The operations of mail over HTTP: from the caller and a request to a document. They may wait for the disk."""
+"""The operations of mail over HTTP. Each takes the caller and a request, and returns a document.
+
+They may wait for the disk.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from fairlead.daemon.http._mail_documents import (
     sent_document,
     session_of,
 )
-from fairlead.daemon.mail._team_view import host_documents, recipient_there
+from fairlead.daemon.mail._team_view import host_documents, recipient_fields
 from fairlead.mail import (
     STAGES,
     USER,
@@ -45,7 +48,10 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
 
     Take = Callable[[MessageService, Agent, str, str], tuple[list[Message], Left]]
-    """Marks the mail of an agent as shown by a showing of that event and id. Returns it, and how much is left."""
+    """Marks the mail of an agent as shown, given an event name and the id of the showing.
+
+    Returns the messages, and how many are left.
+    """
 
 _PAGE = 200
 _MAX_THREAD = 100
@@ -53,7 +59,7 @@ _UNREAD: tuple[Stage, ...] = ("queued", "shown")
 
 
 class MailCall(msgspec.Struct, frozen=True):
-    """The caller of an operation, and what an answer needs."""
+    """The caller of an operation, and the data and services that operations need."""
 
     service: MessageService
     caller: Caller
@@ -61,21 +67,21 @@ class MailCall(msgspec.Struct, frozen=True):
     tasks: TaskLists
     now: float
     message: int = 0
-    """The id in the path."""
+    """The message id in the path."""
     held: Callable[[int, Message | None], str] = lambda *_: ""
-    """Returns why the mail of an agent, or a message to it, waits for the person."""
+    """Returns the reason why the mail of an agent, or one message to it, is held."""
     is_listening: Callable[[int], bool] = bool
-    """Whether the agent with an id waited for mail when this was called."""
+    """Returns whether the agent with an id waited for mail when the operation was called."""
     team: TeamView | None = None
-    """The other hosts, if this one is in a team."""
+    """The other hosts; None if this host is in no team."""
 
     @property
     def agent(self) -> Agent:
-        """The agent that the caller speaks for."""
+        """The agent on whose behalf the caller acts."""
         return self.caller.agent
 
     def project(self, cwd: str) -> str:
-        """Return the project of the caller: its own, its folder's repository, or that of the agents around it."""
+        """Return the project of the caller's agent, of its folder's repository, or of other agents in its folder."""
         if self.agent.project:
             return self.agent.project
         location = find_location(cwd)
@@ -110,7 +116,7 @@ def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
 def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
     """Reply to a message."""
     sent = call.service.reply(
-        _party(call),
+        _participant(call),
         call.message,
         request.body,
         subject=request.subject,
@@ -127,13 +133,13 @@ def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
 def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
     """Return a page of the inbox, or of the messages that match a search."""
     rows = _searched(call, request) if request.search else _received(call, request)
-    unread = _standing(call).unread
+    unread = _counts(call).unread
     more = rows[request.limit - 1]["id"] if len(rows) > request.limit else 0
     return {"unread": unread, "messages": rows[: request.limit], "more": more}
 
 
 def _received(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
-    """Read page by page until there are enough messages of the wanted sender, and one more."""
+    """Read page by page until there is one more message of the wanted sender than requested."""
     rows: list[dict[str, Any]] = []
     before, wanted = request.before, request.sender.lower()
     size = _PAGE if wanted else request.limit + 1
@@ -175,8 +181,8 @@ def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> 
 
 
 def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
-    """Return a whole message, and mark it as read; not if the user reads the mail of an agent."""
-    reader = USER if call.caller.is_person else _party(call)
+    """Return a whole message, and mark it as read. If the user reads the mail of an agent, it is not marked."""
+    reader = USER if call.caller.is_person else _participant(call)
     message, deliveries = call.service.read(reader, call.message)
     thread = [message_document(one, whole=False) for one in call.service.thread(reader, call.message)[-_MAX_THREAD:]]
     own = next((one for one in deliveries if one.recipient == reader.name), None)
@@ -190,9 +196,9 @@ def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
 
 def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
     """Return the delivery status of a message for each recipient."""
-    party = _party(call)
-    deliveries = call.service.ledger(party, call.message)
-    thread = call.service.thread(party, call.message)
+    participant = _participant(call)
+    deliveries = call.service.ledger(participant, call.message)
+    thread = call.service.thread(participant, call.message)
     message = next(one for one in thread if one.id == call.message)
     return {
         "message": message_document(message, whole=False),
@@ -200,8 +206,8 @@ def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
     }
 
 
-def _party(call: MailCall) -> Agent:
-    """Return who took part in the message: the caller, or one of its subagents, for which it may speak."""
+def _participant(call: MailCall) -> Agent:
+    """Return the sender or recipient of the message on whose behalf the caller may act: itself, or a subagent."""
     service, caller = call.service, call.agent
     try:
         service.ledger(caller, call.message)
@@ -231,12 +237,12 @@ def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
 
 
 def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
-    """Return how much mail an agent has, which answers it owes, and which it waits for."""
+    """Return the mail counts of an agent, the requests that it owes an answer, and those that it waits for."""
     service, agent = call.service, call.agent
-    standing = _standing(call)
+    counts = _counts(call)
     return {
         "how": call.caller.how,
-        "agent": agent_document(service.current(agent), standing, session_of(agent, call.sessions), call.now),
+        "agent": agent_document(service.current(agent), counts, session_of(agent, call.sessions), call.now),
         "urgent": service.queued_count(agent, urgent_only=True),
         "held": call.held(agent.id, None),
         "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
@@ -245,7 +251,7 @@ def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
 
 
 def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
-    """Mark a session as alive; one that starts again after its end is revived."""
+    """Mark a session as active. With `start`, it is revived if it has ended."""
     if request.start and call.service.current(call.agent).ended:
         call.service.revive(call.agent)
     call.service.mark_seen(call.agent, call.now)
@@ -255,7 +261,7 @@ def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
 def show_identity(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
     """Return who the caller is."""
     agent = call.service.current(call.agent)
-    row = agent_document(agent, _standing(call), session_of(agent, call.sessions), call.now)
+    row = agent_document(agent, _counts(call), session_of(agent, call.sessions), call.now)
     return {"how": call.caller.how, "agent": row, "saved": agent.saved}
 
 
@@ -272,7 +278,7 @@ def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
         agent = service.save_status(agent, request.status)
     agent = service.current(agent)
     owed = [message for _, message in service.unanswered_by(agent)]
-    text = identity_text(agent, _standing(call).unread, owed)
+    text = identity_text(agent, _counts(call).unread, owed)
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
 
@@ -305,17 +311,17 @@ def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
     document = sent_document(sent, call.sessions, call.now, call.is_listening)
     for agent, row in zip(sent.recipients, document["recipients"], strict=True):
         row["held"] = call.held(agent.id, sent.message)
-        row.update(recipient_there(agent, call.team))
+        row.update(recipient_fields(agent, call.team))
     return document
 
 
 def user_counts(service: MessageService) -> dict[str, Any]:
-    """Return how many messages the person has not read, how many not answered, and how many either of both."""
+    """Return how many messages the user has not read, how many requests are unanswered, and how many are either."""
     counts = service.mail_counts_of(USER)
     owed = service.unanswered_by(USER) if counts.owes else []
     read = sum(delivery.stage not in _UNREAD for delivery, _ in owed)
     return {"unread": counts.unread, "owes": counts.owes, "waiting": counts.unread + read}
 
 
-def _standing(call: MailCall) -> MailCounts:
+def _counts(call: MailCall) -> MailCounts:
     return call.service.mail_counts_of(call.agent)

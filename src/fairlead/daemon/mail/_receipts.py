@@ -1,4 +1,4 @@
-"""The daemon's side of receipts (`ipc.give_receipt`): which replies with mail are not known to have been printed."""
+"""The daemon's side of receipts (`ipc.give_receipt`): finds replies with mail that may not have been printed."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 State = Literal["unprinted", "printing", "printed", "unknown"]
-"""unknown: its reader gives no receipts."""
+"""`unknown` if the reader gives no receipts."""
 
 _MAX_OPENED = 20_000
 _UNKNOWN_READER_AGE = 600.0
-"""Seconds after which a reader counts as dead whose process is not known."""
+"""Seconds after which a reader with an unknown process counts as dead."""
 _MAX_PID = 2**31
 
 
 class Receipts:
-    """The receipts that are awaited, by the id of the showing. Called from any thread."""
+    """The expected receipts, by the id of the showing. Thread-safe."""
 
     def __init__(self) -> None:
         self._folder = receipts_folder()
         self._opened: OrderedDict[str, None] = OrderedDict()
 
     def open(self, showing: str, pid: int) -> None:
-        """Await a receipt. Raises `MailUnreachable` if its file cannot be made: then nothing may be shown."""
+        """Create the file of a receipt. Raises `MailUnreachable` if that fails: then no mail may be shown."""
         try:
             self._write(showing, pid)
         except OSError as error:
@@ -57,7 +57,7 @@ class Receipts:
             os.close(file)
 
     def state(self, showing: str) -> State:
-        """Return what is known of a showing whose reader has gone."""
+        """Return whether mail was printed, after its reader has ended."""
         path = f"{self._folder}/{showing}"
         if os.path.lexists(path):
             return "unprinted"
@@ -66,18 +66,18 @@ class Receipts:
         return "printed" if showing in self._opened else "unknown"
 
     def close(self, showing: str) -> None:
-        """Await a receipt no longer."""
+        """Delete the file of a receipt."""
         self._opened.pop(showing, None)
         for ending in ("", PRINTING):
             with suppress(OSError):
                 os.unlink(f"{self._folder}/{showing}{ending}")
 
     def of_event(self, event_id: str) -> list[str]:
-        """Return the showings of an event whose receipts are awaited, by whatever daemon."""
+        """Return the showings of an event without a receipt, including those of earlier daemons."""
         return [name for name in self._names() if name.partition(".")[0] == event_id]
 
     def abandoned(self) -> list[str]:
-        """Return the showings whose reader is dead."""
+        """Return the showings without a receipt whose reader is dead."""
         return [showing for showing in self._names() if self._is_abandoned(showing)]
 
     def _names(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ class Receipts:
 
 
 def reader_pid(event_id: str) -> int:
-    """Return the process that a launcher's id ends with; 0 if it is not one."""
+    """Return the pid at the end of a launcher's event id; 0 if there is none."""
     start, dash, pid = event_id.partition(".")[0].rpartition("-")
     try:
         number = int(pid, 16)
@@ -112,7 +112,7 @@ def reader_pid(event_id: str) -> int:
 
 
 def unique_showing(event_id: str) -> str:
-    """Return an id for one more showing at an event: what undoes an earlier one must not touch it."""
+    """Return an id for another showing at the same event. So undoing an earlier showing does not affect it."""
     return f"{event_id}.{token_hex(4)}"
 
 

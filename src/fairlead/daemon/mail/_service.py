@@ -1,6 +1,6 @@
-"""Mail inside the daemon: opens the message service, keeps it in step with the sessions, and knows who waits.
+"""Mail inside the daemon: opens the message service, updates it when sessions change, and keeps the waits for mail.
 
-What is shown at events is for `events.extensions._mail`, what commands ask for is for `_operations`.
+`events.extensions._mail` shows mail at events, and `_operations` implements the commands.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 MAX_AGE = 30 * 24 * 3600.0
-"""Seconds after which messages are deleted that nobody waits for."""
+"""Seconds after which messages are deleted if they are no longer queued."""
 
 _THREADS = 4
 _FIRST_OPEN_TIMEOUT = 20.0
@@ -46,7 +46,7 @@ _FIRST_OPEN_TIMEOUT = 20.0
 _OPEN_TIMEOUT = 3.0
 """Seconds to wait for a second attempt: a daemon that shuts down may hold the store for a moment."""
 _RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next attempt, after one and more failures in a row."""
+"""Seconds before the next attempt, by the number of failures in a row."""
 _TICK = 0.25
 _INDEXED_AT_ONCE = 100
 _INDEX_PAUSE = 0.02
@@ -56,11 +56,11 @@ _PRUNE_INTERVAL = 3600.0
 _MAX_STAYS = 20_000
 _MAX_UNDONE = 20_000
 _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
-"""Events that make no new agent known."""
+"""Events for which no new agent is created."""
 
 
 class MailService:
-    """The message service of this daemon, and what has to be done around it."""
+    """Owns the message service of this daemon, and its maintenance."""
 
     def __init__(self, tracker: SessionTracker, errors: ErrorLog) -> None:
         self._tracker = tracker
@@ -74,20 +74,20 @@ class MailService:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._why_unavailable = "it is being opened"
         self.is_unavailable = False
-        """It could not be opened, and is tried again now and then."""
+        """Whether the last attempt to open it has failed. It is tried again."""
         self._threads = ThreadPoolExecutor(_THREADS, "mail")
         self.agents = EventAgents(tracker)
         self.shell_calls = ShellCalls()
         self._new: dict[tuple[str, str], RecordedAgent] = {}
-        """Sessions and subagents that have no agent yet."""
+        """Sessions and subagents without an agent, by session id and subagent id."""
         self._active: dict[tuple[str, str], float] = {}
         self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
-        """Events whose reply was not delivered: mail that was shown at them must be queued again."""
+        """Events whose reply was not delivered, so that the mail shown at them must be queued again."""
         self._stays: dict[int, StayMode] = {}
         self._revision = -1
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
         self.user_mail_count = 0
-        """How often something was queued for the person."""
+        """How often mail was queued for the user."""
         self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
         self.receipts = Receipts()
@@ -95,7 +95,7 @@ class MailService:
     # -- lifecycle -------------------------------------------------------------------------------------
 
     async def run_forever(self) -> None:
-        """Open the message service, then keep it in step with the sessions."""
+        """Open the message service, then update it when sessions change."""
         self.waiters.open()
         self.loop = asyncio.get_running_loop()
         with suppress(TimeoutError):  # loading the store takes time from events that arrive right after the start
@@ -104,13 +104,13 @@ class MailService:
         await asyncio.gather(self._index(), self._synchronize_forever())
 
     async def _index(self) -> None:
-        """Prepare the messages of an earlier version for the search, a few at a time."""
+        """Index the messages of an earlier version for the search, a few at a time."""
         try:
             has_more = True
             while has_more:
                 has_more = await self.run(self._index_some)
                 await asyncio.sleep(_INDEX_PAUSE)
-        except Exception as error:  # noqa: BLE001 - the search reads every message instead
+        except Exception as error:  # noqa: BLE001 - without an index the search reads every message
             self._errors.report(f"old messages are not indexed, and a search takes longer: {error}")
 
     def _index_some(self) -> bool:
@@ -130,7 +130,7 @@ class MailService:
                     self._errors.report(f"the mail is not in step with the sessions: {error}")
                 await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
                 failures += 1
-                self._revision = -1  # look at all sessions again
+                self._revision = -1  # check all sessions again
 
     async def _synchronize(self) -> None:
         sessions = self._changed_sessions()
@@ -140,7 +140,7 @@ class MailService:
             await self.run(self._update, sessions)
 
     def close(self) -> None:
-        """Store what is only in memory, and close the store."""
+        """Store changes that are only in memory, and close the store."""
         self._threads.shutdown(cancel_futures=True)
         if self._service is not None and self._store is not None:
             try:
@@ -151,7 +151,7 @@ class MailService:
             self._store.close()
 
     async def _reopen(self, store: MailStore) -> None:
-        """Open a store again that broke while it was open: what can be read of it is salvaged."""
+        """Open a store again that was found to be damaged. Opening it salvages all readable data."""
         self._service, self._store = None, None
         for flag in (self._is_open, self._tried, self._opened):
             flag.clear()
@@ -164,7 +164,7 @@ class MailService:
         while self._service is None:
             try:
                 await self.run(self._open_store)
-            except Exception as error:  # noqa: BLE001 - events are answered without mail
+            except Exception as error:  # noqa: BLE001 - events get replies without mail
                 self._why_unavailable, self.is_unavailable = str(error), True
                 self._tried.set()
                 if not failures:
@@ -194,7 +194,7 @@ class MailService:
     # -- access ----------------------------------------------------------------------------------------
 
     async def service(self) -> MessageService:
-        """Return the message service; waits a little while it is being opened. Raises `MailUnreachable`."""
+        """Return the message service. Waits a little if it is being opened. Raises `MailUnreachable`."""
         service = await self.opened()
         if service is None:
             raise MailUnreachable(f"the mail cannot be reached: {self._why_unavailable}")
@@ -203,7 +203,7 @@ class MailService:
         return service
 
     def service_now(self) -> MessageService | None:
-        """Return the message service, for a thread that may wait for the disk; `None` if it is not open."""
+        """Return the message service; `None` if it is not open. May wait for the disk, so call it in a thread."""
         service = self._service
         if service is not None and (self._new or self._active):
             self._catch_up(service)
@@ -218,7 +218,7 @@ class MailService:
         return self._service
 
     def service_within(self, seconds: float) -> MessageService | None:
-        """Return the message service, for a thread that can wait that long for it."""
+        """Return the message service; `None` if it is not open within some seconds. Call it in a thread."""
         if self._service is None and seconds and not self.is_unavailable:
             if self.loop is not None:
                 self.loop.call_soon_threadsafe(self._wanted.set)
@@ -226,11 +226,11 @@ class MailService:
         return self._service
 
     async def run(self, work: Callable[..., T], *args: object) -> T:
-        """Run what may wait for the disk in a thread."""
+        """Call a function that may wait for the disk, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
-    async def until_mail(self, agent: Agent, seconds: float) -> bool:
-        """Wait until there is mail for an agent. Returns whether there is."""
+    async def wait_for_mail(self, agent: Agent, seconds: float) -> bool:
+        """Wait until there is mail for an agent. Returns whether there is mail."""
         service, until = await self.service(), monotonic() + seconds
         with self.waiters.waiting(agent.id) as waiter:
             while not service.queued_count(agent):
@@ -239,15 +239,15 @@ class MailService:
         return True
 
     def must_hold(self, wait: WaitToken) -> bool:
-        """Return whether a wake has to wait for the end of a turn: mail that comes in it is shown at its events."""
+        """Return whether a wake has to wait until a turn ends. Mail during a turn is shown at the turn's events."""
         return wait.mode == "wake" and self._tracker.is_in_turn(wait.event.session_id)
 
     def stay_of(self, agent: Agent) -> StayMode | None:
-        """Return the setting under which an agent last stopped; `None` if it has not yet."""
+        """Return the value of `mail.stay` when an agent last stopped; `None` if it has not stopped yet."""
         return self._stays.get(agent.id)
 
     def set_stay(self, agent: Agent, stay: StayMode) -> None:
-        """Remember the setting under which an agent stops."""
+        """Remember the value of `mail.stay` when an agent stops."""
         if len(self._stays) >= _MAX_STAYS:
             self._stays.clear()
         self._stays[agent.id] = stay
@@ -255,7 +255,7 @@ class MailService:
     # -- events ----------------------------------------------------------------------------------------
 
     def note_activity(self, record: EventRecord, event: Event | None) -> None:
-        """Note that an agent is active. Called for every event, in any thread; handled later."""
+        """Record that an agent is active. Called for every event, in any thread; stored later."""
         if not record.session:
             return
         key = record.session, record.agent
@@ -264,7 +264,7 @@ class MailService:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 
-    def show(  # noqa: PLR0913 - what is shown, to whom, at what
+    def show(  # noqa: PLR0913 - mostly keywords
         self,
         service: MessageService,
         agent: Agent,
@@ -274,9 +274,9 @@ class MailService:
         urgent_only: bool = False,
         showing: str = "",
     ) -> tuple[list[Message], Left]:
-        """Mark the mail of an agent as shown at this event. Returns it, and how much is left.
+        """Mark the mail of an agent as shown at an event. Returns the messages, and how many are left.
 
-        Where there is more than one showing at an event, each has an id of its own.
+        If mail is shown several times at one event, each showing needs a different id.
         """
         pid = reader_pid(request.id) if request.receipts else None
         return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
@@ -291,7 +291,7 @@ class MailService:
         *,
         urgent_only: bool = False,
     ) -> tuple[list[Message], Left]:
-        """Mark mail as shown, for the reader with that pid, who gives a receipt; `None` is one who gives none."""
+        """Mark mail as shown to the reader with a pid, which gives a receipt. `None` for a reader without receipts."""
         if not service.queued_count(agent, urgent_only=urgent_only):
             return [], 0
         if pid is not None:
@@ -302,36 +302,36 @@ class MailService:
         return messages, left
 
     def undo_delivery(self, event_id: str) -> None:
-        """Queue the mail again that was shown at an event; done by the next thread that may write."""
+        """Request that the mail shown at an event is queued again. The next thread that may write does it."""
         self._undone.append(event_id)
 
     @property
     def has_pending_undo(self) -> bool:
-        """Whether mail must be queued again, which comes first: later messages must not be shown before it."""
+        """Whether mail must be queued again. This has to precede the next showing, which must not skip that mail."""
         return bool(self._undone)
 
     def retry_undo(self, service: MessageService) -> None:
-        """Queue the mail again whose reply was not delivered."""
+        """Queue the mail again that was in undelivered replies."""
         while self._undone:
             try:
                 event_id = self._undone.popleft()
             except IndexError:  # another thread was faster
                 return
             try:
-                self.take_back(service, event_id)
+                self.requeue_unprinted(service, event_id)
             except MailError:
                 self._undone.appendleft(event_id)
                 raise
 
-    def take_back(self, service: MessageService, showing: str) -> int:
-        """Queue again what was shown to a reader that has gone, unless it was printed; return how much that is."""
+    def requeue_unprinted(self, service: MessageService, showing: str) -> int:
+        """Queue the mail again that a reader got and did not print before it ended; return how many deliveries."""
         state = self.receipts.state(showing)
         requeued = 0 if state == "printed" else service.requeue(showing, may_repeat=state == "printing")
         self.receipts.close(showing)
         return requeued
 
-    def take_back_all(self, service: MessageService, event_id: str) -> int:
-        """Queue again whatever was shown at an event: its reader says that it has printed nothing."""
+    def requeue_all(self, service: MessageService, event_id: str) -> int:
+        """Queue all mail again that was shown at an event, because its reader reports that it printed nothing."""
         requeued = 0
         for showing in {event_id, *self.receipts.of_event(event_id)}:
             requeued += service.requeue(showing)
@@ -339,9 +339,9 @@ class MailService:
         return requeued
 
     def _requeue_abandoned(self, service: MessageService) -> None:
-        """Queue again what was shown to readers that are dead and have given no receipt."""
+        """Queue the mail again of readers that have ended without a receipt."""
         for showing in self.receipts.abandoned():
-            self.take_back(service, showing)
+            self.requeue_unprinted(service, showing)
 
     # -- synchronization, in a thread ------------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class MailService:
             return
         self._catch_up(service)
         self._requeue_abandoned(service)
-        self._follow(service, sessions)
+        self._sync_sessions(service, sessions)
         service.process_deadlines(time())
         if monotonic() - self._last_flush > _FLUSH_INTERVAL:
             self._last_flush = monotonic()
@@ -375,11 +375,11 @@ class MailService:
             self._errors.report(f"old messages could not be deleted: {error}")
 
     def _catch_up(self, service: MessageService) -> None:
-        """Make agents of new sessions and subagents, and store who was active."""
+        """Create the agents of new sessions and subagents, and update when agents were last active."""
         self.retry_undo(service)
-        for (session, agent_id), found in list(self._new.items()):
-            is_agent = found.agent_type or not agent_id  # a compaction looks like a subagent without a type
-            if not is_agent or self.agents.ensure_recorded(service, session, agent_id, found):
+        for (session, agent_id), recorded in list(self._new.items()):
+            is_agent = recorded.agent_type or not agent_id  # a compaction looks like a subagent without a type
+            if not is_agent or self.agents.ensure_recorded(service, session, agent_id, recorded):
                 self._new.pop((session, agent_id), None)
         for session, agent_id in list(self._active):
             at = self._active.pop((session, agent_id), 0.0)
@@ -387,9 +387,9 @@ class MailService:
             if agent is not None:
                 service.mark_seen(agent, at)
 
-    def _follow(self, service: MessageService, sessions: Sequence[Session]) -> None:
+    def _sync_sessions(self, service: MessageService, sessions: Sequence[Session]) -> None:
         for session in sessions:
             if session.ended is not None and not session.is_child:
                 self.waiters.release(session.id, "stop", "wake")
                 self.tasks.forget(session.id)
-        self.agents.follow(service, sessions)
+        self.agents.sync_sessions(service, sessions)

@@ -1,4 +1,4 @@
-"""Shows the mail of an agent at an event: a bounded number of messages, and what is left, in one line if it is much."""
+"""Shows the mail of an agent at an event: a limited number of messages, and the number of those that are left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fairlead.mail.render import Left
 
 _POLL = "poll"
-"""Who polls asks for its mail, page by page."""
+"""The event name of polls, which return mail page by page."""
 
 
 def show_bounded(
@@ -19,8 +19,8 @@ def show_bounded(
 ) -> tuple[list[Message], Left]:
     """Mark mail as shown. Returns the first messages, and how many are left for the next events.
 
-    If more are left than the next event could show, they are summed up, and with urgent ones the rest of the queue: an
-    agent must not read 2 000 messages in a hundred turns, or calls.
+    If more are left than the next event could show, the whole queue is summarized and marked as shown. So an agent does
+    not have to read 2 000 messages in a hundred turns.
     """
     messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
     left = service.queued_count(agent, urgent_only=urgent_only)

@@ -1,7 +1,7 @@
-"""Bounds the turns that mail causes without a person: two agents that answer each other must not go on all night.
+"""Limits the turns that mail causes without the user, so that two agents do not answer each other all night.
 
-A turn is automatic if mail keeps an agent going at the end of a turn, or wakes it. After too many of them, in one
-thread or within an hour, the mail waits for the person: for a prompt in the session, or a message from them.
+A turn is automatic if mail keeps an agent from stopping, or wakes it. After too many automatic turns, in one thread or
+within an hour, mail is held until the user writes a prompt in the session, or a message to the agent.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ _MAX_THREADS = 200
 
 
 class AgentTurns(msgspec.Struct):
-    """The automatic turns of an agent since the person last wrote to it."""
+    """The automatic turns of an agent since the user last wrote to it."""
 
     times: list[float] = []
     threads: dict[int, int] = {}
-    """How many turns mail of each thread has caused."""
+    """The number of turns by thread."""
     held: str = ""
-    """Why mail waits for the person; empty if it does not."""
+    """The reason why mail is held; empty if it is not."""
     is_stopped: bool = False
-    """There were too many turns within an hour: all mail waits, whatever thread it is in."""
+    """Whether there were too many turns within an hour, so that mail of all threads is held."""
     thread_limit: int = 0
-    """The turns that one thread may cause, when this was last checked."""
+    """The limit of turns in one thread at the last check."""
 
 
 class TurnLimiter:
-    """Counts automatic turns. A file keeps the counts, so that a daemon that is started again goes on with them."""
+    """Counts automatic turns. The counts are stored in a file, for the next daemon."""
 
     def __init__(self, file: str = "") -> None:
-        """Keep the counts in a file; by default in the user's state folder."""
+        """Store the counts in a file, by default in the user's state folder."""
         self._file = file or f"{state_folder()}/mail-turns.json"
         self._lock = Lock()
         self._agents: dict[int, AgentTurns] | None = None
 
     def check(self, agent: int, queued: Sequence[Message], limits: IdleSettings, now: float) -> tuple[str, bool]:
-        """Return why the queued mail of an agent may cause no turn, "" if it may, and whether that is new."""
+        """Return the reason why the queued mail of an agent is held, "" if it is not, and whether the reason is new."""
         if any(message.sender == USER.name for message in queued):
             self.release(agent)
             return "", False
@@ -80,13 +80,13 @@ class TurnLimiter:
             self._write()
 
     def release(self, agent: int) -> None:
-        """Begin to count anew, because the person has written to an agent."""
+        """Reset the counts of an agent, because the user has written to it."""
         with self._lock:
             if self._read().pop(agent, None) is not None:
                 self._write()
 
     def held(self, agent: int, message: Message | None = None) -> str:
-        """Return why the mail of an agent, or a message to it, waits for the person; empty if it does not."""
+        """Return the reason why the mail of an agent, or one message to it, is held; "" if it is not."""
         with self._lock:
             turns = self._read().get(agent)
             if turns is None or (message is not None and _is_exempt(turns, message)):
@@ -98,25 +98,25 @@ class TurnLimiter:
             try:
                 with open(self._file, "rb") as file:
                     self._agents = msgspec.json.decode(file.read(), type=dict[int, AgentTurns])
-            except (OSError, ValueError):  # none yet, or damaged: the counts begin anew
+            except (OSError, ValueError):  # missing or damaged: start with empty counts
                 self._agents = {}
         return self._agents
 
     def _write(self) -> None:
-        """Replace the file. What cannot be written is counted in memory alone."""
-        beside = f"{self._file}.{os.getpid()}"
+        """Replace the file. If that fails, the counts are kept in memory only."""
+        temporary = f"{self._file}.{os.getpid()}"
         try:
             make_private(os.path.dirname(self._file))
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(beside, flags, 0o600), "wb") as file:
+            with open(os.open(temporary, flags, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(self._agents))
-            os.replace(beside, self._file)
+            os.replace(temporary, self._file)
         except OSError:
             return
 
 
 def _is_exempt(turns: AgentTurns, message: Message) -> bool:
-    """Return whether a message does not wait although other mail does: the person's, and that of another thread."""
+    """Return whether a message is not held although other mail is: it is from the user, or in another thread."""
     is_other = not turns.is_stopped and turns.threads.get(message.thread, 0) < turns.thread_limit
     return message.sender == USER.name or is_other
 

@@ -1,4 +1,4 @@
-"""The notices that the mail of an agent waits for the person: to the person, and to those who wrote it."""
+"""Sends notices that the mail of an agent is held until the user writes to it: to the user and to the senders."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
     from fairlead.mail import Agent, Message, MessageService
 
-_NOT_TOLD = frozenset({USER.name, FAIRLEAD.name})
+_WITHOUT_NOTICE = frozenset({USER.name, FAIRLEAD.name})
 _MAX_SENDERS = 10
 
 
 def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
-    """Send the notices. Who cannot be reached is left out: `fairlead status` says it too."""
-    senders = list(dict.fromkeys(message.sender for message in queued if message.sender not in _NOT_TOLD))
+    """Send the notices. Errors are ignored, because `fairlead status` shows the reason, too."""
+    senders = list(dict.fromkeys(message.sender for message in queued if message.sender not in _WITHOUT_NOTICE))
     count = f"{len(queued)} message{'' if len(queued) == 1 else 's'}"
-    to_person = Draft(
+    to_user = Draft(
         to=(USER.name,),
         subject=f"Mail for {agent.name} waits for you: {reason}",
         body=(
@@ -38,7 +38,7 @@ def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Me
         for name in senders[:_MAX_SENDERS]
         if name != agent.name
     ]
-    for draft in (to_person, *to_senders):
+    for draft in (to_user, *to_senders):
         try:
             service.send(FAIRLEAD, draft)
         except MailError:

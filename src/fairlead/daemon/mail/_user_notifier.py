@@ -1,6 +1,7 @@
-"""Notifies the person of mail to them: on the desktop and by channels, once for each message.
+"""Notifies the user of mail to them, on the desktop and by channels, once for each message.
 
-What was notified is saved before it is sent: if the daemon is killed in between it is lost, but none is sent twice.
+The last message is saved before its notification is sent. So if the daemon is killed in between, a notification is
+lost, but none is sent twice.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ if TYPE_CHECKING:
 
 _TICK = 0.5
 _RETRY_DELAY = 5.0
-"""Seconds until the next look, if the user cannot be notified now."""
+"""Seconds until the next attempt, if the user cannot be notified now."""
 _MAX_NEW = 100
 
 
 class UserMailNotifier:
-    """Watches the mail of the person."""
+    """Watches the mail of the user."""
 
     def __init__(self, mail: MailService, errors: ErrorLog) -> None:
         self._mail = mail
         self._errors = errors
         self._checked = -1
-        """How much mail had come when all of it was notified."""
+        """The value of `user_mail_count` when the user was last notified of all mail."""
         self._not_before = 0.0
         self.is_pending = False
-        """Whether there is mail of which the person will be notified: after the grace period, or the quiet hours."""
+        """Whether there is mail for a notification after the grace period or the quiet hours."""
         self._last: int | None = None
-        """The newest message that the person was notified of; `None`: not read from its file yet."""
+        """The newest message of which the user was notified; `None` if it was not read from its file yet."""
 
     async def run_forever(self) -> None:
-        """Check now and then. Cheap while nothing comes."""
+        """Check for new mail twice a second. Fast while there is none."""
         while True:
             await asyncio.sleep(_TICK)
             service = self._mail.service_within(0)
@@ -68,7 +69,7 @@ class UserMailNotifier:
             self._checked = count
             return
         due = max(message.at for message in new) + settings.grace
-        if time() < due:  # who has the view open may read it meanwhile
+        if time() < due:  # a user with `fairlead watch` open may read it meanwhile
             self._not_before = min(due, time() + settings.grace)
         elif _is_quiet(settings) or not can_notify:
             self._not_before = time() + _RETRY_DELAY
@@ -109,8 +110,8 @@ def _read_last() -> int:
 
 
 def _write_last(number: int) -> None:
-    beside = f"{_file()}.{os.getpid()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    temporary = f"{_file()}.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="ascii") as file:
         file.write(str(number))
-    os.replace(beside, _file())
+    os.replace(temporary, _file())

@@ -1,7 +1,7 @@
-"""Who waits for mail: one asyncio wait each, woken by the commit of a message. Nothing is polled.
+"""The waits for mail: one asyncio wait for each, woken by the commit of a message. Nothing is polled.
 
-A wait begins with a token, issued by the thread that answers the event, and is held when the launcher asks for it. A
-session has one wait of each mode: a later one takes over, and the earlier one ends with nothing to report.
+The thread that replies to the event issues a token. The wait starts when the launcher requests the token. A session has
+one wait of each mode: a later wait replaces the earlier one, which ends without mail.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from fairlead.events import Event
 
 Mode = Literal["stop", "wake"]
-"""stop: a hook that the client waits for. wake: one that it does not wait for, and whose end wakes the session."""
+"""`stop`: a hook for which the client waits. `wake`: a hook that wakes the session when it ends."""
 
 End = Literal["mail", "time", "over", "shutdown"]
-"""mail: there may be some. time: the time is up. over: there is nothing to report. shutdown: the daemon shuts down."""
+"""`mail`: there may be mail. `time`: the time is up. `over`: ended without mail. `shutdown`: the daemon shuts down."""
 
 _TOKEN_LIFETIME = 30.0
-"""Seconds after which a token is dropped that nobody has claimed."""
+"""Seconds after which an unclaimed token is deleted."""
 
 
 class WaitToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A wait that a launcher may ask for."""
+    """A wait that a launcher may start by requesting its token."""
 
     token: str
     mode: Mode
@@ -41,12 +41,12 @@ class WaitToken(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     issued_at: float
     stdout: bytes = b""
-    """What the hook has to print whatever comes."""
+    """The output that the hook must print in any case."""
     is_over: bool = False
-    """The session ended before the token was claimed."""
+    """Whether the session ended before the token was claimed."""
 
     def seconds_left(self) -> float:
-        """Return the seconds until its end."""
+        """Return the seconds until the wait ends."""
         return self.issued_at + self.seconds - monotonic()
 
 
@@ -54,23 +54,23 @@ class Waiter:
     """One wait. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._final: End | None = None
 
     def end(self, how: End) -> None:
-        """End the current wait. After mail it may wait again, after anything else it may not."""
+        """End the current wait. Only after `mail` it may wait again."""
         if how != "mail" and self._final is None:
             self._final = how
-        self._news.set()
+        self._wakeup.set()
 
     async def wait(self, seconds: float) -> End:
-        """Wait for at most so many seconds, and return what ended it."""
+        """Wait for at most the given seconds, and return what ended the wait."""
         try:
             async with asyncio.timeout(max(0.0, seconds)):
-                await self._news.wait()
+                await self._wakeup.wait()
         except TimeoutError:
             return self._final or "time"
-        self._news.clear()
+        self._wakeup.clear()
         return self._final or "mail"
 
 
@@ -84,7 +84,7 @@ class WaiterRegistry:
         self._waiting: dict[int, set[Waiter]] = {}
         """By the agent's id."""
         self._held: dict[tuple[str, Mode], Waiter] = {}
-        """By the session, for those with a token."""
+        """The waits with a token, by session and mode."""
         self._is_shutting_down = False
 
     def open(self) -> None:
@@ -110,8 +110,8 @@ class WaiterRegistry:
         )
 
     def waiting_agents(self) -> frozenset[int]:
-        """Return the agents that wait for mail now."""
-        return frozenset(tuple(self._waiting))  # a tuple first: another thread may add one meanwhile
+        """Return the ids of the agents that wait for mail now."""
+        return frozenset(tuple(self._waiting))  # copied to a tuple, because the event loop may add one meanwhile
 
     # -- tokens ----------------------------------------------------------------------------------------
 
@@ -128,13 +128,13 @@ class WaiterRegistry:
         return token
 
     def claim(self, token: str) -> WaitToken | None:
-        """Return the wait of a token, once."""
+        """Return the wait of a token and delete the token; `None` if it is unknown."""
         with self._lock:
             return self._issued.pop(token, None)
 
     @contextmanager
     def held(self, token: WaitToken, agent: int) -> Iterator[Waiter]:
-        """Wait for the mail of an agent by a token; ends an earlier wait of the same session and mode."""
+        """Register a wait with a token for an agent's mail. Ends an earlier wait of the same session and mode."""
         key = token.event.session_id, token.mode
         with self.waiting(agent) as waiter:
             earlier, self._held[key] = self._held.get(key), waiter
@@ -150,7 +150,7 @@ class WaiterRegistry:
 
     @contextmanager
     def waiting(self, agent: int) -> Iterator[Waiter]:
-        """Wait for the mail of an agent. Whether there is some already must be looked up after this was entered."""
+        """Register a wait for the mail of an agent. Inside the block, check first whether mail is already queued."""
         waiter, waiters = Waiter(), self._waiting.setdefault(agent, set())
         waiters.add(waiter)
         if self._is_shutting_down:
@@ -163,7 +163,7 @@ class WaiterRegistry:
                 del self._waiting[agent]
 
     def notify(self, agent: int) -> None:
-        """Wake those who wait for the mail of an agent."""
+        """Wake the waits for the mail of an agent."""
         if agent in self._waiting:
             self._in_loop(self._notify, agent)
 
@@ -172,7 +172,7 @@ class WaiterRegistry:
             waiter.end("mail")
 
     def release(self, session: str, *modes: Mode) -> None:
-        """End the waits of a session with nothing to report."""
+        """End the waits of a session without mail."""
         with self._lock:
             for one in self._issued.values():
                 if one.event.session_id == session and one.mode in modes:

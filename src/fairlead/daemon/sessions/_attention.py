@@ -1,7 +1,7 @@
-"""Notifies the user that a session needs them: on the desktop, and by channels. `sessions` decides of which, and when.
+"""Notifies the user about sessions that need them, on the desktop and by channels. `sessions` decides which and when.
 
-What may take long is done in threads, and the sending in a process of its own. A notification is saved before it is
-sent: if the daemon is killed in between it is lost, but none is sent twice.
+Slow work is done in threads, and sending in a process of its own. A notification is saved before it is sent: if the
+daemon is killed in between it is lost, but none is sent twice.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from fairlead.sessions import Change, Session
 
 MAX_NOTES = 3
-"""Sessions that are notified one by one; more of them at once are put into one note."""
+"""Sessions that get a notification each. If there are more at once, they share one."""
 
 _TICK = 0.25
 _MIN_INTERVAL = 2.0
-"""Seconds between two notifications: what comes meanwhile is sent together."""
+"""Seconds between two notifications. Requests that come meanwhile are sent together."""
 _DESKTOP_RETRY = 3600.0
 """Seconds after which a desktop that could not show a notification is tried again."""
 
@@ -51,7 +51,7 @@ class SessionFeed(Protocol):
 
     @property
     def is_checked(self) -> bool:
-        """Whether they are known as they are now."""
+        """Whether the sessions are up to date."""
 
     @property
     def revision(self) -> int:
@@ -80,14 +80,14 @@ class AttentionNotifier:
     def __init__(
         self, sessions: SessionFeed, errors: ErrorLog, *, file: str = "attention.json", by_channels: bool = True
     ) -> None:
-        """Watch sessions. `file`: what was sent, in the state folder. `by_channels`: not only on the desktop."""
+        """Watch sessions. `file` in the state folder lists what was sent. `by_channels`: not only on the desktop."""
         self._tracker = sessions
         self._errors = errors
         self._file = f"{state_folder()}/{file}"
         self._by_channels = by_channels
         self._log = AttentionLog()
         self._saved: dict[str, AttentionRequest] = {}
-        """What the file has of it."""
+        """The requests that the file lists."""
         self._revision = -1
         self._next = 0.0
         self._no_desktop_until = 0.0
@@ -107,7 +107,7 @@ class AttentionNotifier:
         self._log = AttentionLog(self._saved)
 
     async def run_forever(self) -> None:
-        """Check now and then, but not before the sessions were compared with their processes."""
+        """Check at intervals, but not before the sessions were compared with their processes."""
         while True:
             await asyncio.sleep(_TICK)
             try:
@@ -167,7 +167,7 @@ class AttentionNotifier:
     # -- in a thread -----------------------------------------------------------------------------------
 
     def _settings(self) -> Attention:
-        """Return how the user wants to be notified, without what is impossible here."""
+        """Return how the user wants to be notified, as far as that is possible here."""
         try:
             settings = load_user_wide().attention
         except FairleadError as error:

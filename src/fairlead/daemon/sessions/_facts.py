@@ -1,4 +1,4 @@
-"""What the disk and the process table say about sessions."""
+"""Reads facts about sessions from the disk and the process table."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class _Saved(msgspec.Struct, frozen=True):
 
 
 class Presence:
-    """The last time, kept in a file. Thread-safe: the latest time wins."""
+    """The time when the user was last seen, saved in a file. Thread-safe: the latest time wins."""
 
     def __init__(self, errors: ErrorLog) -> None:
         self._errors = errors
@@ -33,20 +33,20 @@ class Presence:
         self._seen = 0.0
         """The last sign of the user; 0 if there was none."""
         self._left = 0.0
-        """The last sign before they were last away."""
+        """The last sign of the user before their latest absence."""
 
     def open(self) -> None:
-        """Read what the last daemon has noted."""
+        """Read the times that the last daemon has saved."""
         with suppress(OSError, ValueError), open(_file(), "rb") as file:
             saved = msgspec.json.decode(file.read(), type=_Saved)
             self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
 
     def left(self, now: float) -> float:
-        """Return when the user left: their last sign if they are away, else the one before they were last away."""
+        """Return when the user left: their last sign if they are away, else the last before their latest absence."""
         return self._seen if now - self._seen > AWAY_AFTER else self._left
 
     def note(self, at: float) -> bool:
-        """Note that the user is there, and return whether they come back."""
+        """Note that the user was seen; return whether they were away before."""
         was_away = self._seen > 0 and at - self._seen > AWAY_AFTER
         if was_away:
             self._left = self._seen
@@ -56,7 +56,7 @@ class Presence:
         return was_away
 
     def save(self) -> None:
-        """Write the file, if it is behind. Raises nothing."""
+        """Write the file, if it is out of date. Raises nothing."""
         if self._seen == self._saved:
             return
         beside = f"{_file()}.{os.getpid()}"

@@ -15,5 +15,5 @@ _NO_MEMORY = SessionMemory()
 
 
 def public(session: Session, *, is_whole: bool = False) -> Session:
-    """Return a session without its internal state; `is_whole` with all of what it asks, however long."""
+    """Return a session without its internal state, and with long questions cut unless `is_whole`."""
     return replace(session if is_whole else bounded(session), memory=_NO_MEMORY)

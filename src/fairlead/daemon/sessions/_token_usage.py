@@ -1,4 +1,4 @@
-"""Keeps the token usage of subagents up to date from their transcripts: at their end, and while somebody watches.
+"""Keeps the token usage of subagents up to date from their transcripts: at their end, and while sessions are watched.
 
 The files are read in a thread, a bounded part at a time.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TICK = 1.0
 _MIN_INTERVAL = 3.0
-"""Seconds between two reads for those who watch."""
+"""Seconds between two reads while sessions are watched."""
 _FLUSH_TIME = 5.0
 """Seconds after a subagent's end within which the client has written all of its transcript."""
 
@@ -31,14 +31,14 @@ class SubagentTokenUsage:
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
         self._readers: dict[str, TranscriptReader | None] = {}
-        """By the client's name."""
+        """Client's name → its reader."""
         self._complete: set[str] = set()
         """Subagents that have ended and whose transcript was read to its end."""
         self._next = 0.0
         self._reading = asyncio.Lock()
 
     async def run_forever(self) -> None:
-        """Read the transcripts of ended subagents; while somebody follows the changes, also of running ones."""
+        """Read the transcripts of ended subagents; while a reader follows the changes, also of running ones."""
         while True:
             await asyncio.sleep(_TICK)
             await (self.refresh() if self._tracker.streams else self._read(also_live=False))
@@ -86,7 +86,7 @@ class SubagentTokenUsage:
 
 
 def _transcript(session: Session, root: Session) -> str:
-    """Return where a subagent's transcript is: as its events say, or where the client is known to write it."""
+    """Return the path of a subagent's transcript: from its events, or where the client is known to write it."""
     sent = session.transcript
     return sent or client_or_default(root.client).subagent_transcript(root.transcript, session.agent_id)
 

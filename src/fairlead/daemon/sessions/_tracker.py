@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon.sessions._facts import Facts
     from fairlead.events import Event
-    from fairlead.journal import Journal, Record
+    from fairlead.journal import Journal
     from fairlead.process import Process
     from fairlead.sessions import Change, Session
 
 _MAX_REPLAYED = 20_000
-"""Records that are applied at the start if no snapshot tells where to begin."""
+"""Records that are applied at the start if no snapshot says where to begin."""
 _REPLAYED_AT_ONCE = 64 * 1024
-"""Bytes of the journal that are applied before the first event is answered; more of them wait until after it."""
+"""Bytes of the journal that are applied before the first event is answered. More of them are applied later."""
 _CHUNK_SIZE = 40
 """Records that are applied between two turns of the event loop."""
 _APPLY_DELAY = 0.01
 """Seconds: events are applied after the reply, many at once."""
 _MAX_WAIT = 10.0
-"""Seconds that a question about the sessions waits for those of the last daemon."""
+"""Seconds that a query waits until the sessions of the last daemon are loaded."""
 _REPLACED = frozenset({"clear", "resume"})
-"""End reasons of a session in whose place another one goes on in the same process."""
+"""End reasons of a session that another one replaces in the same process."""
 _MAX_THREAD_WAIT = 2.0
 """Seconds that a thread waits for the event loop."""
 _KEEPALIVE = 15.0
@@ -66,14 +66,14 @@ class SessionTracker(EventExtension):
         self._errors = errors
         self.costs = CostLedger()
         self._unmeasured: list[tuple[CostRecord, tuple[str, ...]]] = []
-        """Reports that wait for those of the last daemon."""
+        """Cost reports that wait until the costs of the last daemon are loaded."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._queue: deque[tuple[EventRecord, Event | None]] = deque()
         self._registry = Registry(_first_revision())
         self._replay_from: Position | None = None
         self._replay_to: Position | None = None
-        """Where the journal ended at the start, while what is before it is still being applied."""
+        """The end of the journal at the start; `None` once all records before it are applied."""
         self.all_replayed = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_closing = False
@@ -81,17 +81,17 @@ class SessionTracker(EventExtension):
         self.streams = 0
         """The number of readers that follow the changes."""
         self.is_checked = False
-        """Whether the sessions were compared with files and processes once: before, some may be long gone."""
+        """Whether the sessions were compared with files and processes once. Before that, some may be long gone."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Restore the state of the last daemon, and apply what the journal has since then, if that is little."""
+        """Restore the state of the last daemon, and apply the later records of the journal if they are few."""
         position: Position | None = None
         try:
             saved = read_saved_state()
             self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
-            if DOCTOR_SESSION in self._registry.by_id:  # an earlier version took it for one
+            if DOCTOR_SESSION in self._registry.by_id:  # an earlier version saved it
                 self._registry.drop(DOCTOR_SESSION)
             self.costs = CostLedger(saved.costs)
         except FileNotFoundError:
@@ -106,7 +106,7 @@ class SessionTracker(EventExtension):
             self._finish_replay()
 
     async def replay(self) -> None:
-        """Apply what the journal has since the last state, a few records at a time, while events are answered."""
+        """Apply the records of the journal since the last state, a few at a time, while events are answered."""
         chunks, loop = self._unseen(), asyncio.get_running_loop()
         while self._replay_to is not None:
             records = await loop.run_in_executor(None, next, chunks, None)
@@ -117,7 +117,7 @@ class SessionTracker(EventExtension):
             self._apply(records)
 
     async def replayed(self) -> None:
-        """Wait until all sessions of the last daemon are known, but not for ever."""
+        """Wait until all sessions of the last daemon are loaded, but not for ever."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.all_replayed.wait(), _MAX_WAIT)
 
@@ -176,9 +176,9 @@ class SessionTracker(EventExtension):
 
     # -- updates ---------------------------------------------------------------------------------------
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Queue an event; it is applied after the reply was sent. What `doctor` plays is no session."""
-        if not isinstance(record, EventRecord) or record.session == DOCTOR_SESSION:
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Queue an event; it is applied after the reply was sent. Events of `doctor` belong to no session."""
+        if record.session == DOCTOR_SESSION:
             return
         self._queue.append((record, event))
         if not self._is_scheduled and self._loop is not None:
@@ -189,7 +189,7 @@ class SessionTracker(EventExtension):
                 self._loop.call_soon_threadsafe(self._loop.call_later, _APPLY_DELAY, self._apply_scheduled)
 
     def apply_queued(self) -> None:
-        """Apply the queued events, after those of the journal that were before them."""
+        """Apply the queued events, once all earlier events of the journal are applied."""
         if self._replay_to is not None:
             return
         before = self._registry.revision
@@ -218,9 +218,9 @@ class SessionTracker(EventExtension):
             self._notify()
 
     def set_usage(self, session: Session, usage: Usage, began: float) -> Session:
-        """Store the usage of a session; `session` is added if it is not known. Returns the session as it is now.
+        """Store the usage of a session; `session` is added if it is not known. Returns the updated session.
 
-        `began` is when the client's process started that reports it; 0 if that is not known.
+        `began` is when the client's process that reports the usage was started; 0 if that is not known.
         """
         self.apply_queued()
         known = self._registry.by_id.get(session.id, session)
@@ -263,11 +263,11 @@ class SessionTracker(EventExtension):
 
     @property
     def changed(self) -> asyncio.Event:
-        """Set when the next change is there; each change has an event of its own."""
+        """The event that the next change sets. Each change has its own."""
         return self._changed
 
     def set_answered(self, session_id: str, tool: str, question: str) -> None:
-        """Note that the user has answered a question of an agent, as this daemon passed the answer on."""
+        """Note that the user has answered a question of an agent through this daemon."""
         self.apply_queued()
         if self._registry.set_answered(session_id, tool, question, time()):
             self._notify()
@@ -296,16 +296,16 @@ class SessionTracker(EventExtension):
         return (session for session in self._registry.by_id.values() if session.parent)
 
     def get(self, session_id: str, *, is_whole: bool = False) -> Session | None:
-        """Return a session by its id; `is_whole` with all of what it asks, however long."""
+        """Return a session by its id, with long questions cut unless `is_whole`."""
         session = self._registry.get(session_id)
         return session and public(session, is_whole=is_whole)
 
     def current(self, session_id: str) -> Session | None:
-        """Return what `get` does, with its internal state: nothing is copied to look at a field or two."""
+        """Return the same session as `get`, with its internal state and without a copy."""
         return self._registry.get(session_id)
 
     def known(self, session_id: str) -> Session | None:
-        """Return the session with exactly this id, even if its process went on under another."""
+        """Return the session with exactly this id, even if its process continued under another id."""
         return self._registry.by_id.get(session_id)
 
     def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
@@ -320,7 +320,7 @@ class SessionTracker(EventExtension):
         return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
-        """Return the session that last ended in a process to make way for another one. For a thread: it waits."""
+        """Return the latest session of a process that another one has replaced. For a thread: it waits."""
         if self._loop is None:
             return self._find_replaced(process)
         found = asyncio.run_coroutine_threadsafe(self._replaced_when_known(process), self._loop)

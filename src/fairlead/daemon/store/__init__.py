@@ -1,1 +1,1 @@
-"""The event store, in a process of its own: to fill it takes 50 µs of the interpreter for each event."""
+"""The event store, in a separate process, because filling it takes 50 µs of the interpreter for each event."""

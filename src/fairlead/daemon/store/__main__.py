@@ -1,7 +1,7 @@
-"""`python -m fairlead.daemon.store`: fills the store from the journal, for the daemon at the other end of stdin.
+"""`python -m fairlead.daemon.store`: fills the store from the journal, for the daemon that is connected to stdin.
 
-Exits when that end is closed, however the daemon ended. Stores each record once, whatever is killed: a batch and its
-position in the journal are one transaction.
+Exits when the daemon closes the connection or ends. Each record is stored once, even if a process is killed, because a
+batch and its position in the journal are stored in one transaction.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from fairlead.daemon.store._writer import StoreWriter
 from fairlead.journal import Journal, Position, journal_folder
 
 _NICENESS = 5
-"""Processor time goes to the daemon first. With one processor, a share is left that keeps up with it."""
+"""Gives the daemon priority. On a single processor, the remaining time is enough to keep up with the journal."""
 _INTERVAL = 0.25
-"""Seconds between two looks at the journal, once all of it is stored."""
+"""Seconds between two checks of the journal once all of it is stored."""
 _MAX_WAIT = 2.0
-"""Seconds after which the events of a session are answered from a store that is still behind the journal."""
+"""Seconds after which a request is answered even if the store is still behind the journal."""
 
 
 class _Pending(msgspec.Struct, frozen=True):
-    """A request that is answered once the store has reached a position of the journal."""
+    """A request that waits until the store has reached a position of the journal."""
 
     request: Question
     target: Position
@@ -53,7 +53,7 @@ class _Pending(msgspec.Struct, frozen=True):
 
 
 class StoreFeeder:
-    """Writes batches, and answers requests in between."""
+    """Writes batches to the store, and answers requests in between."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -61,31 +61,31 @@ class StoreFeeder:
         self._journal = Journal(journal_folder())
         self._writer = StoreWriter(self._journal, lambda message: send(connection, Report(message)))
         self._pending: list[_Pending] = []
-        self._told = Progress(-1, 0, Position(0, 0))
+        self._sent_progress = Progress(-1, 0, Position(0, 0))
 
     def run(self) -> None:
-        """Run until the daemon asks to finish, or is gone."""
+        """Run until the daemon requests the end, or has ended."""
         has_more = True
         while self._receive(0.0 if has_more or self._pending else _INTERVAL):
             has_more = self._writer.write_batch()
-            self._tell_progress()
+            self._send_progress()
             self._answer(is_done=not has_more)
         self._writer.close()
-        self._tell_progress()
+        self._send_progress()
 
     def _receive(self, seconds: float) -> bool:
-        """Take the requests that arrive within some seconds. Returns whether to go on."""
+        """Receive the requests that arrive within some seconds. Returns whether to continue."""
         if not select.select([self._connection], [], [], seconds)[0]:
             return True
         messages = self._messages.receive()
         if messages is None:
-            os._exit(0)  # the daemon was killed; the next one feeds the rest
+            os._exit(0)  # the daemon was killed; the next daemon's process stores the rest
         requests = [decode_request(message) for message in messages]
         for request in requests:
-            self._take(request)
+            self._handle(request)
         return Finish() not in requests
 
-    def _take(self, request: Request) -> None:
+    def _handle(self, request: Request) -> None:
         if isinstance(request, Finish):
             return
         if isinstance(request, Retain):
@@ -95,7 +95,10 @@ class StoreFeeder:
         self._pending.append(_Pending(request, self._journal.end(), monotonic() + seconds))
 
     def _answer(self, *, is_done: bool) -> None:
-        """Answer what needs to wait no longer; `is_done`: all of the journal is stored, or none of it can be."""
+        """Answer the requests that need not wait any longer.
+
+        `is_done`: the whole journal is stored, or the store cannot be written.
+        """
         waiting = []
         for one in self._pending:
             if is_done or self._writer.position >= one.target or monotonic() > one.deadline:
@@ -124,16 +127,16 @@ class StoreFeeder:
             value = self._writer.summarize(request.since)
         return Answer(request.number, msgspec.Raw(msgspec.json.encode(value)))
 
-    def _tell_progress(self) -> None:
+    def _send_progress(self) -> None:
         progress = Progress(self._writer.stored, self._writer.failures, self._writer.position)
-        if progress != self._told:
-            self._told = progress
+        if progress != self._sent_progress:
+            self._sent_progress = progress
             send(self._connection, progress)
 
 
 def main() -> int:
     """Fill the store for the daemon at stdin. Returns the exit code."""
-    for number in (signal.SIGINT, signal.SIGHUP):  # sent to the daemon's whole group; it decides what follows
+    for number in (signal.SIGINT, signal.SIGHUP):  # sent to the whole process group; the daemon decides when to end
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)
     os.umask(0o077)

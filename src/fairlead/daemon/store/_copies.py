@@ -1,6 +1,6 @@
-"""Prepares what is copied for the history of a team: reads on in the journal, as far as it is stored.
+"""Prepares the events to be copied for the history of a team, from the stored part of the journal.
 
-It runs in the process of the store, so that neither parsing nor reading is in the way of an event.
+Runs in the process of the store, so that neither reading nor parsing delays an event.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.store._digest import agent_type_of, searched_text, timeline_entry
+from fairlead.daemon.store._event_texts import agent_type_of, searched_text, timeline_entry
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
 from fairlead.sessions import CopyBatch, CopyCount, EventCopy
 from fairlead.store import StoredEvent, clean_text
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _BLOCKED = frozenset({"blocked", "failed"})
 _MAX_READ = 1000
-"""Records that are read for one batch: with `blocked` most of them are not copied."""
+"""How many records are read for one batch. With `blocked_only`, most of them are not copied."""
 _MAX_BYTES = 256 * 1024
-"""Of the texts of one batch, about."""
+"""The approximate maximum size of the payloads of one batch."""
 _MAX_REASON = 400
 
 
 def prepare_copies(  # noqa: PLR0913 - keyword-only limits
     store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
 ) -> CopyBatch:
-    """Return the next events to copy, at most `limit`, and the sessions that changed with them."""
+    """Return the next events to copy, at most `limit`, and the sessions that they change."""
     position, size = after, 0
     records: list[Record] = []
     for at, record in islice(journal.read(after), _MAX_READ):
@@ -51,7 +51,7 @@ def prepare_copies(  # noqa: PLR0913 - keyword-only limits
 
 
 def count_copies(journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
-    """Count the events to copy after a position, up to so many bytes before the end of the journal."""
+    """Count the events to copy after a position. Stops `keep_bytes` before the end of the journal."""
     position, count = after, 0
     left = journal.size_after(after) - keep_bytes
     for at, record in journal.read(after):
@@ -70,16 +70,16 @@ def _is_counted(record: Record, *, blocked_only: bool) -> bool:
 
 
 def _events(store: Store, records: list[Record], *, blocked_only: bool) -> list[EventCopy]:
-    """Return the copies of records, one of each event: that of its commands if they have ended."""
+    """Return one copy of each event. It includes the result of the event's commands if they have ended."""
     ended = [one.id for one in records if isinstance(one, CommandsRecord) and _is_wanted(one, blocked_only)]
     wanted = [one for one in records if isinstance(one, EventRecord) and _is_wanted(one, blocked_only)]
-    found = {clean_text(one.id): StoredEvent(one) for one in wanted}
+    events = {clean_text(one.id): StoredEvent(one) for one in wanted}
     if ended:
-        found |= {one.event.id: one for one in store.events_by_id(ended)}
-    return [_copy(one) for one in found.values() if one.event.session not in {"", DOCTOR_SESSION}]
+        events |= {one.event.id: one for one in store.events_by_id(ended)}
+    return [_copy(one) for one in events.values() if one.event.session not in {"", DOCTOR_SESSION}]
 
 
-def _is_wanted(record: EventRecord | CommandsRecord, blocked_only: bool) -> bool:  # noqa: FBT001 - of this module
+def _is_wanted(record: EventRecord | CommandsRecord, blocked_only: bool) -> bool:  # noqa: FBT001 - private
     return not blocked_only or record.verdict in _BLOCKED
 
 

@@ -1,4 +1,4 @@
-"""What the daemon and the process of the store say to each other, over a socket: a length, then JSON."""
+"""The messages between the daemon and the process of the store, over a socket. Each is a length and JSON."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _READ_SIZE = 64 * 1024
 
 
 class StoreUnavailable(FairleadError):
-    """The process of the store has ended, or is not started yet."""
+    """The process of the store has ended, or was not started yet."""
 
 
 class SessionEvents(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the last events of a session, as far as they are in the journal when this is asked."""
+    """Requests the last events of a session that are in the journal at the time of the request."""
 
     number: int
     session: str
@@ -32,45 +32,48 @@ class SessionEvents(msgspec.Struct, frozen=True, tag=True):
 
 
 class SessionEvent(msgspec.Struct, frozen=True):
-    """An event, and how its commands ended if that is known: a `StoredEvent`, without what the store imports."""
+    """An event, and the result of its commands if they have ended.
+
+    It has the fields of `StoredEvent`, but does not import the store.
+    """
 
     event: EventRecord
     commands: CommandsRecord | None = None
 
 
 class HasEvent(msgspec.Struct, frozen=True, tag=True):
-    """Asks whether an event is stored, once all is that is in the journal now."""
+    """Asks whether an event is stored. The answer waits until the current content of the journal is stored."""
 
     number: int
     event_id: str
 
 
 class FindHistory(msgspec.Struct, frozen=True, tag=True):
-    """Asks for a page of the history."""
+    """Requests a page of the history."""
 
     number: int
     query: HistoryQuery
 
 
 class FindSession(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the history of the session whose id begins like this, with its last events."""
+    """Requests the history of the session whose id starts with `session`, with its last events."""
 
     number: int
     session: str
     limit: int
     before: str
-    """The `next` of the page before; "" for the first."""
+    """The `next` of the previous page; "" for the first page."""
 
 
 class Summarize(msgspec.Struct, frozen=True, tag=True):
-    """Asks what happened since a time."""
+    """Requests a summary of what happened since a time."""
 
     number: int
     since: float
 
 
 class CopyEvents(msgspec.Struct, frozen=True, tag=True):
-    """Asks for what is to be copied to the relay of the team, after a position of the journal."""
+    """Requests the next events to copy to the relay of the team, after a position of the journal."""
 
     number: int
     after: Position
@@ -79,7 +82,7 @@ class CopyEvents(msgspec.Struct, frozen=True, tag=True):
 
 
 class CountCopies(msgspec.Struct, frozen=True, tag=True):
-    """Asks how many events are to be copied after a position, up to so many bytes before the end of the journal."""
+    """Requests the number of events to copy after a position, up to `keep_bytes` before the end of the journal."""
 
     number: int
     after: Position
@@ -94,7 +97,7 @@ class Retain(msgspec.Struct, frozen=True, tag=True):
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """Asks to write what is left, within a second, and to exit."""
+    """Asks the process to store the rest of the journal within a second, and to exit."""
 
 
 Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountCopies
@@ -110,7 +113,7 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
-    """How far the store is."""
+    """How many records are stored, and up to which position of the journal."""
 
     stored: int
     failures: int
@@ -118,7 +121,7 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
 
 
 class Report(msgspec.Struct, frozen=True, tag=True):
-    """An error that the user should know of."""
+    """An error to be reported to the user."""
 
     message: str
 
@@ -137,14 +140,14 @@ def send(connection: socket.socket, message: Request | Reply) -> None:
 
 
 class MessageReader:
-    """Splits what arrives on a connection into messages."""
+    """Splits the bytes of a connection into messages."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = bytearray()
 
     def receive(self) -> list[bytes] | None:
-        """Wait for some bytes, and return the messages that are complete; `None` at the end."""
+        """Wait for bytes, and return the complete messages; `None` at the end of the connection."""
         block = self._connection.recv(_READ_SIZE)
         self._buffer += block
         return list(self._messages()) if block else None

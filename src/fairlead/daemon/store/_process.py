@@ -1,4 +1,4 @@
-"""The daemon's side of the store's process: starts it, starts it again if it is killed, and asks it."""
+"""The daemon's side of the store's process: starts it, restarts it if it is killed, and sends requests to it."""
 
 from __future__ import annotations
 
@@ -44,38 +44,40 @@ if TYPE_CHECKING:
     from fairlead.sessions import HistoryQuery
 
 _START_DELAY = 0.25
-"""Seconds: the process takes long to load, and the daemon's first events come now."""
+"""Seconds before the first start, because starting takes time from the daemon's first events."""
 _RESTART_DELAYS = (0.25, 1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next start, after one and more that did not last."""
+"""Seconds before the next start, by the number of processes in a row that ended early."""
 _LASTED = 60.0
 _FINISH_TIMEOUT = 3.0
 _ANSWER_TIMEOUT = 10.0
-"""Seconds for the events of a session. The process itself waits less for a store that is behind."""
+"""Seconds to wait for an answer. The process itself waits less than this for a store that is behind."""
 
 
 class StoreProcess:
     """A process that fills the store from the journal, supervised by a thread. Thread-safe."""
 
     def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
-        """Start nothing yet."""
+        """Create the supervisor. `start` starts the process."""
         self._journal = journal
         self._errors = errors
         self._thread: Thread | None = None
         self._closing = Event()
         self._started = Event()
-        """The first process was started: before, a request waits for it."""
+        """Set once the first process was started. Earlier requests wait for this."""
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._answers: dict[int, Future[msgspec.Raw]] = {}
         self._last_number = 0
         self._stored_before = 0
-        """By earlier processes of this daemon."""
+        """How many records earlier processes of this daemon have stored."""
         self._progress = Progress(0, 0, Position(0, 0))
+        self.position = self._progress.position
+        """Up to where the journal is stored; (0, 0) until the process has reported it."""
         self._retention = 0.0
         """Seconds for which events are kept; 0 for the default."""
         self.pid = 0
-        """Of the process, as long as it can be asked; else 0."""
+        """The pid of the process; 0 if it is not running."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -85,7 +87,7 @@ class StoreProcess:
         self._thread.start()
 
     def close(self) -> None:
-        """Wait until the process has written what is left, and has ended; one that takes too long is killed."""
+        """Wait until the process has stored the rest and has ended. If that takes too long, it is killed."""
         self._closing.set()
         with suppress(StoreUnavailable), self._lock:
             self._send(Finish())
@@ -93,15 +95,15 @@ class StoreProcess:
             return
         self._thread.join(_FINISH_TIMEOUT)
         if self._thread.is_alive() and self._process is not None:
-            self._process.kill()  # the next daemon's process feeds the rest
+            self._process.kill()  # the next daemon's process stores the rest
             self._thread.join(_FINISH_TIMEOUT)
 
     # -- requests --------------------------------------------------------------------------------------
 
     def has_event(self, event_id: str) -> bool:
-        """Return whether an event is stored. Waits until all is that is in the journal now; False without a store.
+        """Return whether an event is stored; False without a store.
 
-        Raises `StoreUnavailable` if the process has ended or is not started yet.
+        Waits until the current content of the journal is stored. Raises `StoreUnavailable`.
         """
         answer = self._ask(lambda number: HasEvent(number, event_id))
         return msgspec.json.decode(answer.result(), type=bool)
@@ -120,31 +122,31 @@ class StoreProcess:
         return msgspec.json.decode(self._wait(answer), type=HistoryPage)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the sessions whose id begins like this. Raises `StoreUnavailable`."""
+        """Return the sessions whose id starts with `session`. Raises `StoreUnavailable`."""
         answer = self._ask(lambda number: FindSession(number, session, limit, before))
         return msgspec.json.decode(self._wait(answer), type=list[SessionHistory])
 
     def summarize(self, since: float) -> Absence:
-        """Return what happened since a time. Raises `StoreUnavailable`."""
+        """Return a summary of what happened since a time. Raises `StoreUnavailable`."""
         return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=Absence)
 
     def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        """Return what is to be copied for the history of the team. Raises `StoreUnavailable`."""
+        """Return the next events to copy for the history of the team. Raises `StoreUnavailable`."""
         answer = self._ask(lambda number: CopyEvents(number, after, blocked_only, limit))
         return msgspec.json.decode(self._wait(answer), type=CopyBatch)
 
     def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> CopyCount:
-        """Count what is to be copied after a position. Raises `StoreUnavailable`."""
+        """Return the number of events to copy after a position. Raises `StoreUnavailable`."""
         answer = self._ask(lambda number: CountCopies(number, after, blocked_only, keep_bytes))
         return msgspec.json.decode(self._wait(answer), type=CopyCount)
 
     def retain(self, seconds: float) -> None:
-        """Keep events for so many seconds."""
+        """Set for how many seconds events are kept."""
         with self._lock:
             if seconds == self._retention:
                 return
             self._retention = seconds
-            with suppress(StoreUnavailable):  # the next process is told when it starts
+            with suppress(StoreUnavailable):  # the next process gets it when it starts
                 self._send(Retain(seconds))
 
     @staticmethod
@@ -165,7 +167,7 @@ class StoreProcess:
         return answer
 
     def _send(self, request: Request) -> None:
-        """Send a request; needs the lock."""
+        """Send a request. The caller holds the lock."""
         if self._connection is None:
             raise StoreUnavailable("the process of the store is not running; it is started again in a moment")
         try:
@@ -176,21 +178,16 @@ class StoreProcess:
     # -- status ----------------------------------------------------------------------------------------
 
     @property
-    def position(self) -> Position:
-        """Up to where the journal is stored; (0, 0) until the process has told."""
-        return self._progress.position
-
-    @property
     def journal(self) -> JournalReader:
-        """The journal that the store is filled from."""
+        """The journal from which the store is filled."""
         return self._journal
 
     def bytes_behind(self) -> int:
-        """Return how many bytes of the journal are not in the store yet. Reads no file: the event loop asks."""
-        return self._journal.size_after(self._progress.position)
+        """Return how many bytes of the journal are not stored yet. Reads no file, so the event loop may call it."""
+        return self._journal.size_after(self.position)
 
     def status(self) -> dict[str, Any]:
-        """Return its part of the daemon's status."""
+        """Return the store's fields of the daemon's status."""
         return {
             "stored": self._stored_before + self._progress.stored,
             "store_failures": self._progress.failures,
@@ -222,7 +219,7 @@ class StoreProcess:
         with ours:
             with theirs:
                 command = [sys.executable, "-E", "-P", "-m", "fairlead.daemon.store"]
-                self._process = process = subprocess.Popen(  # noqa: S603 - our own
+                self._process = process = subprocess.Popen(  # noqa: S603 - a fixed command
                     command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL
                 )
             with self._lock:
@@ -243,11 +240,11 @@ class StoreProcess:
         with suppress(ConnectionResetError):
             while (messages := reader.receive()) is not None:
                 for message in messages:
-                    self._take(decode_reply(message))
+                    self._handle(decode_reply(message))
 
-    def _take(self, reply: Reply) -> None:
+    def _handle(self, reply: Reply) -> None:
         if isinstance(reply, Progress):
-            self._progress = reply
+            self._progress, self.position = reply, reply.position
         elif isinstance(reply, Report):
             self._errors.report(reply.message)
         elif isinstance(reply, Answer):
@@ -261,6 +258,6 @@ class StoreProcess:
             self._connection, self.pid = None, 0
             answers, self._answers = self._answers, {}
         self._stored_before += self._progress.stored
-        self._progress = Progress(0, self._progress.failures, self._progress.position)
+        self._progress = Progress(0, self._progress.failures, self.position)
         for answer in answers.values():
             answer.set_exception(StoreUnavailable("the process of the store has ended"))

@@ -1,7 +1,7 @@
-"""Writes the journal to the store, in batches, and keeps both from growing without bound.
+"""Writes the journal to the store in batches, and limits the size of both.
 
-The journal is the source of truth: the store can always be filled from it again. So a store that cannot be opened or
-written is reported, and never keeps an event from its answer.
+The journal is the source of truth: the store can always be filled from it again. So errors of the store are reported,
+and never delay the reply to an event.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.store._digest import Digest, subagents_of, timeline_entry
+from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
 from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
@@ -22,26 +22,28 @@ if TYPE_CHECKING:
     from fairlead.sessions import HistoryQuery
     from fairlead.store import Store, StoredEvent
 
-BATCH_SIZE = 500
+BATCH_SIZE = 2000
 MAX_AGE = 30 * 24 * 3600.0
-"""Seconds after which events are deleted, unless the settings say otherwise."""
+"""The default number of seconds after which events are deleted."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
-"""Of the database and its log."""
+"""The maximum size of the database and its log."""
 MAX_JOURNAL_BYTES = 128 * 1024 * 1024
 
 _RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next attempt, after one and more failures in a row."""
+"""Seconds before the next attempt, by the number of failures in a row."""
 _PRUNE_INTERVAL = 600.0
-"""Seconds between two looks for what is too old."""
+"""Seconds between two checks for old events."""
 _CHECK_SHARE = 32
-"""Both sizes are looked at whenever the journal has grown by this part of its maximum,"""
+"""Both sizes are checked whenever the journal has grown by 1/32 of its maximum size."""
 _ROOM = 0.8
-"""and shrink to this part of their maximum: the rest is for the log of the database, for the segment of the journal
-that is being written, and for what comes until the next look."""
+"""Both are reduced to this share of their maximum size.
+
+The rest is for the log of the database, the current segment of the journal, and the events until the next check.
+"""
 
 
 class StoreWriter:
-    """The way from the journal to the store. For one thread."""
+    """Writes the journal to the store, and answers queries. Belongs to one thread."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class StoreWriter:
         max_store: int = MAX_STORE_BYTES,
         max_journal: int = MAX_JOURNAL_BYTES,
     ) -> None:
-        """Write this journal to the store. Beyond these bytes, the oldest events are deleted in either."""
+        """Write a journal to the store. `max_store` and `max_journal` limit their sizes in bytes."""
         self._max_store = max_store
         self._max_journal = max_journal
         self._since_check = max_journal  # the last process may have left too much
@@ -59,27 +61,27 @@ class StoreWriter:
         self._report = report
         self._store: Store | None = None
         self.position = Position(0, 0)
-        """Up to where the journal is stored."""
+        """The position up to which the journal is stored."""
         self.stored = 0
         """How many records were new to the store."""
         self.failures = 0
-        """Attempts in a row that failed."""
+        """How many attempts in a row have failed."""
         self._not_before = 0.0
         self._last_prune = monotonic()
         self._max_age = MAX_AGE
 
     def retain(self, seconds: float) -> None:
-        """Keep events for so long from now on, and delete what is older as soon as all of the journal is stored."""
+        """Set for how many seconds events are kept. Older ones are deleted once the whole journal is stored."""
         if seconds != self._max_age:
             self._max_age, self._last_prune = seconds, float("-inf")
 
     def write_batch(self, size: int = BATCH_SIZE) -> bool:
-        """Write up to `size` records to the store. Returns whether there may be more. Raises nothing."""
+        """Write up to `size` records to the store. Returns whether there may be more. Never raises."""
         if monotonic() < self._not_before:
             return False
         try:
             return self._write(self._opened(), size)
-        except Exception as error:  # noqa: BLE001 - the daemon answers without a store; the journal has everything
+        except Exception as error:  # noqa: BLE001 - the daemon works without a store; the journal has all events
             self._handle_failure(error)
             return False
 
@@ -87,14 +89,14 @@ class StoreWriter:
         """Return whether an event is stored; False without a store."""
         try:
             return event_id in self._opened().stored_ids((event_id,))
-        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
+        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
             return False
 
     def events(self, session: str, limit: int) -> list[StoredEvent]:
         """Return the last events of a session, the newest first; none without a store."""
         try:
             return self._opened().events(session=session, limit=limit)
-        except Exception:  # noqa: BLE001 - `write_batch` runs into it too, and reports it
+        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
@@ -106,19 +108,19 @@ class StoreWriter:
             return HistoryPage(since=query.since)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the sessions whose id begins like this, at most two. One alone has its events."""
+        """Return the sessions whose id starts with `session`, at most two. A single one includes its events."""
         try:
             store = self._opened()
-            found = store.history_of(session)
-            if len(found) != 1:
-                return [SessionHistory(session=one) for one in found]
+            sessions = store.history_of(session)
+            if len(sessions) != 1:
+                return [SessionHistory(session=one) for one in sessions]
             at, _, name = before.partition(",")
             after = (float(at), name) if before else None
-            stored = store.events(session=found[0].id, limit=limit + 1, after=after)
+            stored = store.events(session=sessions[0].id, limit=limit + 1, after=after)
             more, page = len(stored) > limit, stored[:limit]
             return [
                 SessionHistory(
-                    session=found[0],
+                    session=sessions[0],
                     subagents=subagents_of(page),
                     timeline=[timeline_entry(one) for one in reversed(page)],
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
@@ -129,7 +131,7 @@ class StoreWriter:
             return []
 
     def summarize(self, since: float) -> Absence:
-        """Return what happened since a time; nothing without a store."""
+        """Return a summary of what happened since a time; an empty one without a store."""
         try:
             return self._opened().summarize(since, time())
         except Exception as error:  # noqa: BLE001 - an answer must come
@@ -137,7 +139,7 @@ class StoreWriter:
             return Absence(since=since, now=time())
 
     def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        """Return what is to be copied for the history of the team; nothing without a store."""
+        """Return the next events to copy for the history of the team; none without a store."""
         try:
             from fairlead.daemon.store._copies import prepare_copies
 
@@ -148,7 +150,7 @@ class StoreWriter:
             return CopyBatch(position=after)
 
     def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
-        """Count what is to be copied."""
+        """Return the number of events to copy after a position."""
         try:
             from fairlead.daemon.store._copies import count_copies
 
@@ -158,12 +160,12 @@ class StoreWriter:
             return CopyCount(0, after)
 
     def _report_failure(self, error: Exception) -> None:
-        """Report an error that is not about the database: `write_batch` runs into those too."""
+        """Report an error, unless it is about the database: `write_batch` reports those."""
         if not isinstance(error, FairleadError):
             self._report(f"the history cannot be read: {error!r}")
 
     def close(self) -> None:
-        """Write what is left, within a second, and close the store; one that was never opened stays closed."""
+        """Write the rest of the journal within a second, and close the store. Does nothing if it was never opened."""
         if self._store is None:
             return
         deadline = monotonic() + 1
@@ -194,8 +196,8 @@ class StoreWriter:
             if len(records) == size:
                 break
         if records:
-            digest = Digest(records)
-            self.stored += store.add_records(records, position, digest.texts, digest.ends)
+            extracted = ExtractedTexts(records)
+            self.stored += store.add_records(records, position, extracted.texts, extracted.ends)
             self._since_check += _distance(self.position, position)
             self.position = position
         if len(records) < size and monotonic() - self._last_prune >= _PRUNE_INTERVAL:
@@ -206,24 +208,27 @@ class StoreWriter:
         return len(records) == size
 
     def _prune(self, store: Store) -> None:
-        """Delete what is old: first in the store, then in the journal what the store has durably."""
+        """Delete old events in the store, and then in the journal those that the store has durably."""
         self._last_prune = monotonic()
         oldest = time() - self._max_age
         store.prune(older_than=oldest, max_bytes=int(self._max_store * _ROOM))
         self._prune_journal(store, oldest)
 
     def _shrink(self, store: Store) -> None:
-        """Delete the oldest if there is too much, also while many events come. What they leave is used again."""
+        """Delete the oldest events if the store or the journal is too large. Their space in the store is reused.
+
+        Unlike `_prune`, this also runs while many events arrive.
+        """
         self._since_check = 0
         store.prune(max_bytes=int(self._max_store * _ROOM), release_space=False)
         if self._journal.size_after(Position(0, 0)) > self._max_journal * _ROOM:
             self._prune_journal(store, oldest=0.0)
 
     def _prune_journal(self, store: Store, oldest: float) -> None:
-        settled = store.sync()
-        if settled is not None:
+        durable = store.sync()
+        if durable is not None:
             size = int(self._max_journal * _ROOM)
-            self._journal.prune(older_than=oldest, max_bytes=size, keep_from=settled)
+            self._journal.prune(older_than=oldest, max_bytes=size, keep_from=durable)
 
     def _handle_failure(self, error: Exception) -> None:
         delay = _RETRY_DELAYS[min(self.failures, len(_RETRY_DELAYS) - 1)]
@@ -236,5 +241,5 @@ class StoreWriter:
 
 
 def _distance(before: Position, after: Position) -> int:
-    """Return about how many bytes of the journal lie between two positions."""
+    """Return the approximate number of journal bytes between two positions."""
     return after.offset - before.offset if before.segment == after.segment else after.offset

@@ -1,1 +1,1 @@
-"""The daemon in a team of hosts: one thread, one connection to the relay. Not loaded on a host without a team."""
+"""The daemon's part in a team of hosts: one thread, one connection to the relay. Imported only in a team."""

@@ -1,4 +1,7 @@
-"""One connection to the relay: what is done when it opens, and in each turn. Belongs to the thread of the team."""
+"""One connection to the relay: reads from it and writes to it, when it opens and repeatedly after that.
+
+Belongs to the thread of the team.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon.team._incoming import Incoming
-from fairlead.daemon.team._news import digest
 from fairlead.daemon.team._outgoing import Outgoing
-from fairlead.team import RelayRefused, Ring, Snapshot, sign_snapshot
+from fairlead.daemon.team._snapshots import digest
+from fairlead.team import Changes, RelayRefused, Snapshot, sign_snapshot
 
 if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
-    from fairlead.daemon.team._news import LocalNews
     from fairlead.daemon.team._notices import TeamNotices
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._settings import CurrentSettings
+    from fairlead.daemon.team._snapshots import LocalSnapshots
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
     from fairlead.daemon.team.leases._team_leases import TeamLeases
@@ -24,25 +27,25 @@ if TYPE_CHECKING:
     from fairlead.team.relay import Relay
 
 READ_INTERVAL = 30.0
-"""Seconds after which everything is read again, whether it rang or not."""
+"""Seconds after which everything is read again, even without a notification."""
 RETENTION_SECONDS = 30 * 86400.0
-"""For which the relay keeps what is on its way to a silent host at least."""
+"""How long the relay keeps the packets to a host that does not connect, at least."""
 _DAY = 86400.0
 _PRUNE_INTERVAL = 3600.0
 _REGISTRY_INTERVAL = 1.0
-"""Seconds between two looks at the hosts and certificates, however often it rings."""
+"""The least number of seconds between two reads of the hosts and certificates."""
 HOSTS_A_SECOND = 100
-"""How many hosts are listed in a second at most: what all hosts read of all hosts grows with the square of them."""
-_NEWS_INTERVAL = 0.25
-"""Seconds between two looks at the news of the other hosts alone, if they are not many."""
+"""How many hosts are read in a second at most. Limited, because every host reads all others."""
+_SNAPSHOT_READ_INTERVAL = 0.25
+"""The least number of seconds between two reads of the other hosts' snapshots. It is longer in a large team."""
 _SNAPSHOT_INTERVALS: dict[SnapshotKind, float] = {"agents": 0.5, "sessions": 2.0}
-"""Seconds between two snapshots of this host."""
+"""The least number of seconds between two snapshots of this host."""
 _URGENT_INTERVAL = 0.2
-"""The same, if it is about what a person is asked."""
+"""The same interval if a question to a person has changed."""
 
 
 class TeamConnection:
-    """Carries parcels and news between the mail of this host and the relay."""
+    """Transfers packets, snapshots and leases between this host and the relay."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
         self,
@@ -50,7 +53,7 @@ class TeamConnection:
         service: MessageService,
         roster: Roster,
         directory: TeamDirectory,
-        news: LocalNews,
+        snapshots: LocalSnapshots,
         notices: TeamNotices,
         leases: TeamLeases,
         log: ConnectionLog,
@@ -61,7 +64,7 @@ class TeamConnection:
         self._service = service
         self.roster = roster
         self._directory = directory
-        self._news = news
+        self._snapshots = snapshots
         self._notices = notices
         self._leases = leases
         self._log = log
@@ -69,34 +72,35 @@ class TeamConnection:
         self._outgoing = Outgoing(relay, service, roster, log)
         self._incoming = Incoming(relay, service, roster, directory, notices, log, answers)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
-        self._read_all_at = self._read_registry_at = self._read_news_at = 0.0
+        self._read_all_at = self._read_registry_at = self._read_snapshots_at = 0.0
         self._pruned_at = monotonic()
-        self._is_registry_due = self._is_news_due = True
+        self._is_registry_due = self._are_snapshots_due = True
         self._is_urgent = False
         self._unpublished: frozenset[SnapshotKind] = frozenset()
-        """What may have changed since it was published a moment ago."""
+        """Snapshots that may have changed since they were published, and whose interval is not over yet."""
 
     def open(self) -> None:
-        """Read everything: what rang while there was no connection was lost."""
+        """Read everything, because notifications were lost while there was no connection."""
         self._read_all()
         self._leases.open(self)
 
-    def turn(self, *, rang: Ring, changed: bool, urgent: bool = False) -> None:
-        """Send what is to be sent, and take what has come.
+    def run_once(self, *, changes: Changes, changed: bool, urgent: bool = False) -> None:
+        """Send pending packets and snapshots, and read changes of other hosts.
 
-        `rang`: by other hosts. `changed`: agents or sessions of this one; `urgent`: somebody is asked, or no longer.
+        `changes` are those of other hosts. `changed`: agents or sessions of this host have changed. `urgent`: a
+        question to a person has begun or ended.
         """
-        is_moved = self._incoming.take() if Ring.PARCELS in rang else False
+        is_moved = self._incoming.receive() if Changes.PACKETS in changes else False
         is_moved |= self._outgoing.push_new()
-        if Ring.PROGRESS in rang:
+        if Changes.PROGRESS in changes:
             is_moved |= self._outgoing.note_progress()
-        if Ring.REGISTRY in rang:
-            self._is_registry_due = self._is_news_due = True
+        if Changes.REGISTRY in changes:
+            self._is_registry_due = self._are_snapshots_due = True
         self._is_urgent |= urgent
         if changed or urgent or self._unpublished:
             self._publish()
         self._read_due()
-        self._leases.turn(self)
+        self._leases.run_once(self)
         if is_moved:
             self._directory.count(self._service)
 
@@ -106,48 +110,48 @@ class TeamConnection:
             self._read_all()
         elif self._is_registry_due and now - self._read_registry_at > self._interval(_REGISTRY_INTERVAL):
             self._read_registry()
-        elif self._is_news_due and now - self._read_news_at > self._interval(_NEWS_INTERVAL):
-            self._read_news()
+        elif self._are_snapshots_due and now - self._read_snapshots_at > self._interval(_SNAPSHOT_READ_INTERVAL):
+            self._read_snapshots()
 
     def seconds_to_wait(self) -> float:
-        """Return how long the next turn may be put off if nothing happens."""
+        """Return how many seconds to wait until the next run if nothing happens."""
         until = [self._read_all_at + READ_INTERVAL, monotonic() + self._leases.seconds_to_wait(self)]
         if self._is_registry_due:
             until.append(self._read_registry_at + self._interval(_REGISTRY_INTERVAL))
-        if self._is_news_due:
-            until.append(self._read_news_at + self._interval(_NEWS_INTERVAL))
+        if self._are_snapshots_due:
+            until.append(self._read_snapshots_at + self._interval(_SNAPSHOT_READ_INTERVAL))
         until += [self._published[kind][1] + self._snapshot_interval(kind) for kind in self._unpublished]
         return max(0.0, min(until) - monotonic())
 
-    # -- what a person asks for ------------------------------------------------------------------------
+    # -- requests of a person --------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read who is in the team, without waiting until that is due."""
+        """Read the hosts and certificates now."""
         self._read_registry()
 
     def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
         """Confirm or remove a host."""
         host = self.roster.certify(self.relay, name, verdict, fingerprint)
         if verdict == "removed":
-            self.relay.forget(host.id)  # so that another host can have its name
-        self._directory.follow_roster(self._service, self.roster)
+            self.relay.delete_host(host.id)  # so that another host can use its name
+        self._directory.update_hosts(self._service, self.roster)
         if verdict == "removed":
             self._leases.leave(self, host.id)
         self._read_all()
         return {"name": host.name, "state": self.roster.state(host.id)}
 
     def leave(self) -> None:
-        """Notify the other hosts that this one has left."""
+        """Notify the other hosts that this host leaves the team."""
         self._leases.leave(self, self.roster.membership.host)
         self.relay.add_certificate(self.roster.sign_own("removed"))
-        self.relay.forget(self.roster.membership.host)
+        self.relay.delete_host(self.roster.membership.host)
 
     # -- reading ---------------------------------------------------------------------------------------
 
     def _read_all(self) -> None:
         self._read_registry()
         self._outgoing.push_missing()
-        self._incoming.take()
+        self._incoming.receive()
         self._outgoing.push_new()
         self._outgoing.note_progress()
         self._give_up_silent()
@@ -163,27 +167,27 @@ class TeamConnection:
     def _read_registry(self) -> None:
         self._is_registry_due = False
         if self.roster.read(self.relay):
-            self._directory.follow_roster(self._service, self.roster)
-            self._notices.follow_roster(self._service, self.roster)
-        self._directory.heard = {host: self.roster.read_at - age for host, age in self.roster.ages.items()}
+            self._directory.update_hosts(self._service, self.roster)
+            self._notices.notify_pending(self._service, self.roster)
+        self._directory.last_seen = {host: self.roster.read_at - age for host, age in self.roster.ages.items()}
         own = self.roster.membership
         if self.roster.state(own.host) == "removed":
-            self.relay.forget(own.host)  # connecting has listed it again
+            self.relay.delete_host(own.host)  # connecting has registered it again
             raise RelayRefused(
                 f"this host, {own.name}, was removed from the team; to join again: fairlead team leave --force, "
                 "then fairlead team join"
             )
-        self._read_news()
+        self._read_snapshots()
         self._read_registry_at = monotonic()
 
-    def _read_news(self) -> None:
-        self._is_news_due = False
+    def _read_snapshots(self) -> None:
+        self._are_snapshots_due = False
         for snapshot in self.relay.snapshots(self._directory.known):
-            self._directory.take_snapshot(self._service, self.roster, snapshot, self._log.offset)
-        self._read_news_at = monotonic()
+            self._directory.apply_snapshot(self._service, self.roster, snapshot, self._log.offset)
+        self._read_snapshots_at = monotonic()
 
     def _give_up_silent(self) -> None:
-        """Bounce what is on its way to hosts that were not heard of for a long time."""
+        """Bounce messages to hosts that have not connected for a long time."""
         days = self._settings.read().give_up_days
         time_span = f"{days} day{'' if days == 1 else 's'}"
         for host, age in self.roster.ages.items():
@@ -191,18 +195,18 @@ class TeamConnection:
                 self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {time_span}")
 
     def _prune(self) -> None:
-        """Delete from the relay what nobody will take any more, now and then."""
+        """Delete old packets and removed hosts from the relay, if the last time was long ago."""
         if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
             kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * _DAY)
             self.relay.prune(hosts_before=time() + self._log.offset - kept)
             for host in self.roster.others("removed"):
-                self.relay.forget(host.id)
+                self.relay.delete_host(host.id)
             self._pruned_at = monotonic()
 
     # -- publishing ------------------------------------------------------------------------------------
 
     def _publish(self) -> None:
-        """Publish what has changed of this host. What was published a moment ago waits."""
+        """Publish the snapshots that have changed, unless they were published a moment ago."""
         waiting: set[SnapshotKind] = set()
         for kind in _SNAPSHOT_INTERVALS:
             interval = self._snapshot_interval(kind)
@@ -215,7 +219,7 @@ class TeamConnection:
                 self._publish_one(kind, body)
             self._published[kind] = digest(body), monotonic()
             if kind == "sessions":
-                self._news.told.note_published()
+                self._snapshots.questions.note_published()
             self._is_urgent &= kind != "sessions"
         self._unpublished = frozenset(waiting)
 
@@ -224,9 +228,13 @@ class TeamConnection:
 
     def _publish_one(self, kind: SnapshotKind, body: bytes) -> None:
         own = self.roster.membership
-        version = int((time() + self._log.offset) * 1000)  # by the relay's clock: ours may be set back
+        version = int((time() + self._log.offset) * 1000)  # by the relay's clock: this host's may be set back
         snapshot = Snapshot(host=own.host, kind=kind, version=version, body=body)
         self.relay.publish(sign_snapshot(snapshot, own.key, own.team))
 
     def _body(self, kind: SnapshotKind) -> bytes:
-        return self._news.sessions() if kind == "sessions" else self._news.agents(self._service, self._log.offset)
+        return (
+            self._snapshots.sessions()
+            if kind == "sessions"
+            else self._snapshots.agents(self._service, self._log.offset)
+        )

@@ -1,25 +1,26 @@
-"""What is known of the other hosts: their news, and what is on its way to them.
+"""The other hosts: their newest snapshots, and how many packets to them are not acknowledged.
 
-Written by the thread of the team, read by all: each value is replaced as a whole.
+Written by the thread of the team and read by all threads: each value is replaced as a whole.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.team._news import AgentNews, HostNews, read_agents, read_sessions
+from fairlead.daemon.team._snapshots import AgentStatus, RemoteHost, read_agents, read_sessions
 from fairlead.team import verify_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.daemon.team._roster import Roster
+    from fairlead.daemon.team._snapshots import AgentStatuses
     from fairlead.mail import Agent, MessageService
     from fairlead.team import HostState, Snapshot, SnapshotKind
 
-_NO_NEWS = HostNews()
+_UNKNOWN = RemoteHost()
 _CLOCK_TOLERANCE = 2.0
 
 
@@ -28,36 +29,36 @@ class TeamDirectory:
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, SnapshotKind], int] = {}
-        """The versions of the snapshots that were read."""
-        self.news: dict[str, HostNews] = {}
-        """By host id; of members only."""
+        """The versions of the snapshots that were read last."""
+        self.members: dict[str, RemoteHost] = {}
+        """By host id. Only members are in it."""
         self.names: dict[str, str] = {}
         self.transit: dict[str, tuple[int, float]] = {}
-        """How many parcels are on their way to a host, and since when the oldest."""
+        """By host: the number of packets that it has not acknowledged, and the time of the oldest."""
         self.noted = self.counted = 0
-        """How often something was sent, and how much of that `transit` has."""
-        self.heard: dict[str, float] = {}
-        """When the relay last heard of each host, by our clock."""
+        """`noted` counts commits of data to other hosts. `counted` is its value when `transit` was last computed."""
+        self.last_seen: dict[str, float] = {}
+        """The time at which the relay last saw each host, by the clock of this host."""
         self.waiting: dict[str, int] = {}
-        """Hosts whose parcels wait until they are confirmed."""
+        """Hosts whose packets wait until the host is confirmed."""
         self._states: dict[str, HostState] = {}
-        self.on_news: Callable[[], None] = lambda: None
-        """Called, in the thread of the team, when the news of a host have changed."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called in the thread of the team when a snapshot or the list of members has changed."""
 
     @property
     def on_its_way(self) -> int:
-        """How many parcels are on their way; at least one while something was sent and is not counted yet."""
+        """How many packets are not acknowledged; at least one while a commit is not counted yet."""
         return sum(count for count, _ in self.transit.values()) or int(self.is_uncounted)
 
     @property
     def is_uncounted(self) -> bool:
-        """Whether something may have been sent since it was last counted."""
+        """Whether packets may have been added since `transit` was last computed."""
         return self.noted != self.counted
 
     # -- the thread of the team ------------------------------------------------------------------------
 
     def attach(self, service: MessageService, roster: Roster) -> None:
-        """Set the identity of this host in its mail, and read what earlier news said."""
+        """Set the identity of this host in its mail, and read the stored snapshots of the other hosts."""
         own = roster.membership
         service.team.set_local_host(own.host, own.name)
         for record in service.team.known_hosts():
@@ -66,24 +67,27 @@ class TeamDirectory:
                 self._put(record.host, read_agents(record.snapshot), record.at)
         self.count(service)
 
-    def follow_roster(self, service: MessageService, roster: Roster) -> None:
-        """Record in the mail who is in the team. What is on its way to a host that was removed bounces."""
+    def update_hosts(self, service: MessageService, roster: Roster) -> None:
+        """Store the hosts and their states in the mail. Messages to a removed host bounce."""
         for host, (name, state) in roster.known().items():
             if host == roster.membership.host or self._states.get(host) == state:
                 continue
-            # What it told before it was a member is read again.
+            # Its snapshots are read again: they were ignored if it was no member.
             self.known = {key: version for key, version in self.known.items() if key[0] != host}
             self.names[host] = name
             service.team.update_host(host, name, state)
             if state != "member":
-                self.news = {key: news for key, news in self.news.items() if key != host}
-                self.on_news()
+                self.members = {key: remote for key, remote in self.members.items() if key != host}
+                self.on_change()
             if state == "removed":
                 service.team.give_up(host, f"{name} was removed from the team")
             self._states[host] = state
 
-    def take_snapshot(self, service: MessageService, roster: Roster, snapshot: Snapshot, offset: float) -> None:
-        """Take the news of a host, if it is a member and has signed them. `offset`: of the relay's clock to ours."""
+    def apply_snapshot(self, service: MessageService, roster: Roster, snapshot: Snapshot, offset: float) -> None:
+        """Use the snapshot of a host if it is a member and has signed it.
+
+        `offset` is how many seconds the relay's clock is ahead of this host's.
+        """
         self.known[snapshot.host, snapshot.kind] = snapshot.version
         key = roster.trust.key(snapshot.host)
         if key is None or not verify_snapshot(snapshot, key, roster.membership.team):
@@ -91,45 +95,51 @@ class TeamDirectory:
         at = snapshot.at - offset
         name = roster.name(snapshot.host)
         if snapshot.kind == "sessions":
-            before = self.news.get(snapshot.host, _NO_NEWS)
-            news = read_sessions(snapshot.body, name, self.clock_shift(snapshot.host, offset), before)
-            self._set(snapshot.host, msgspec.structs.replace(news, at=at))
+            before = self.members.get(snapshot.host, _UNKNOWN)
+            remote = read_sessions(snapshot.body, name, self.clock_shift(snapshot.host, offset), before)
+            self._set(snapshot.host, msgspec.structs.replace(remote, at=at))
             return
         service.team.update_host(snapshot.host, name, "member", snapshot.body)
         self._put(snapshot.host, read_agents(snapshot.body), at)
 
     def count(self, service: MessageService) -> None:
-        """Count what is on its way."""
+        """Count the packets that are not acknowledged."""
         self.transit = {one.target: (one.count, one.since) for one in service.team.targets()}
 
-    def _put(self, host: str, news: Any, at: float) -> None:
-        before = self.news.get(host, _NO_NEWS)
-        self._set(host, msgspec.structs.replace(before, agents=news.agents, offset=news.offset, at=at))
+    def _put(self, host: str, snapshot: AgentStatuses, at: float) -> None:
+        before = self.members.get(host, _UNKNOWN)
+        self._set(host, msgspec.structs.replace(before, agents=snapshot.agents, offset=snapshot.offset, at=at))
 
-    def _set(self, host: str, news: HostNews) -> None:
-        self.news = {**self.news, host: news}
-        self.on_news()
+    def _set(self, host: str, remote: RemoteHost) -> None:
+        self.members = {**self.members, host: remote}
+        self.on_change()
 
     def clock_shift(self, host: str, offset: float) -> float:
-        """Return how far the clock of a host is behind ours; 0 if they hardly differ, or nothing is known."""
-        news = self.news.get(host)
-        shift = news.offset - offset if news is not None else 0.0
+        """Return how many seconds the clock of a host is behind this host's; 0 if unknown or below the tolerance."""
+        remote = self.members.get(host)
+        shift = remote.offset - offset if remote is not None else 0.0
         return shift if abs(shift) > _CLOCK_TOLERANCE else 0.0
 
     # -- for all threads -------------------------------------------------------------------------------
 
-    def agent(self, agent: Agent) -> AgentNews | None:
-        """Return what is known of an agent of another host."""
-        return self.news.get(agent.host, _NO_NEWS).agents.get(str(agent.remote))
+    def agent(self, agent: Agent) -> AgentStatus | None:
+        """Return the status of an agent of another host; None if it is unknown."""
+        return self.members.get(agent.host, _UNKNOWN).agents.get(str(agent.remote))
 
     def id_of(self, name: str) -> str:
         """Return the id of the member with a name; "" if there is none."""
-        return next((host for host in self.news if self.names.get(host) == name), "")
+        return next((host for host in self.members if self.names.get(host) == name), "")
 
-    def hosts(self) -> Iterable[tuple[str, HostNews]]:
-        """Return the name and the news of each member, by name. What a host told is true until it is not heard of."""
+    def hosts(self) -> Iterable[tuple[str, RemoteHost]]:
+        """Return the name and the data of each member, sorted by name.
+
+        `at` of a member is the time at which the relay last saw it: until then its last snapshot was up to date.
+        """
         rows = [
-            (self.names.get(host, host[:8]), msgspec.structs.replace(news, at=max(news.at, self.heard.get(host, 0.0))))
-            for host, news in self.news.items()
+            (
+                self.names.get(host, host[:8]),
+                msgspec.structs.replace(remote, at=max(remote.at, self.last_seen.get(host, 0.0))),
+            )
+            for host, remote in self.members.items()
         ]
         return sorted(rows, key=lambda row: row[0])

@@ -1,4 +1,4 @@
-"""The state of the team as documents: for `fairlead team status`, and for `/metrics`."""
+"""The state of the team as JSON documents, for `fairlead team status` and `/metrics`."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def status_document(
 
 
 def gauges(log: ConnectionLog, directory: TeamDirectory, copies: CopyCounts, now: float) -> dict[str, float]:
-    """Return what Prometheus is to know. Names and ids of hosts are left out."""
+    """Return the values for Prometheus. They contain no names or ids of hosts."""
     oldest = min((since for _, since in directory.transit.values() if since), default=now)
     return {
         "team_connected": int(log.state == "connected"),
         "team_connections": log.connections,
-        "team_parcels_on_their_way": directory.on_its_way,
-        "team_oldest_parcel_seconds": round(max(0.0, now - oldest), 3),
-        "team_parcels_pushed": log.pushed,
-        "team_parcels_received": log.received,
-        "team_parcels_refused": log.refused,
+        "team_packets_on_their_way": directory.on_its_way,
+        "team_oldest_packet_seconds": round(max(0.0, now - oldest), 3),
+        "team_packets_pushed": log.pushed,
+        "team_packets_received": log.received,
+        "team_packets_refused": log.refused,
         "team_clock_offset_seconds": round(log.offset, 3),
         "team_events_copied": copies.copied,
         "team_events_pending": copies.pending,
@@ -91,13 +91,13 @@ def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[st
 
 def _host(host: Host, roster: Roster, directory: TeamDirectory, now: float) -> dict[str, Any]:
     age = roster.ages.get(host.id)
-    news = directory.news.get(host.id)
+    remote = directory.members.get(host.id)
     return _row(host.id, host.name, host.key, roster.state(host.id)) | {
         "is_here": host.id == roster.membership.host,
         "age": None if age is None else round(age + now - roster.read_at, 1),
         "version": host.version,
-        "offset": news.offset if news else None,
-        "agents": len(news.agents) if news else 0,
+        "offset": remote.offset if remote else None,
+        "agents": len(remote.agents) if remote else 0,
         **_transit(directory, host.id),
     }
 

@@ -1,4 +1,4 @@
-"""The sessions of the other hosts as they change: for views, and for notifications. Belongs to the event loop."""
+"""Streams the sessions of the other hosts to views and to notifications. Belongs to the event loop."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
 
 _KEEPALIVE = 5.0
-"""Seconds after which a reader is told anew when each host was heard of."""
+"""Seconds after which a reader gets the `hosts` event again if nothing has changed."""
 
 
 class TeamFeed:
-    """Follows the news of the other hosts."""
+    """Yields the sessions of the other hosts when they change."""
 
     def __init__(self, directory: TeamDirectory, log: ConnectionLog) -> None:
         self._directory = directory
@@ -30,10 +30,10 @@ class TeamFeed:
         self._changed = asyncio.Event()
         self._is_closed = False
         self._listed: set[tuple[str, float]] = set()
-        """The sessions, each with when its state began, that `live` has yielded while their host was heard of."""
+        """The id and the start of the state of each session that `live` yielded last."""
 
     def notify(self) -> None:
-        """Note that the news of a host have changed."""
+        """Wake the streams: a snapshot of a host has changed."""
         self.revision += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
@@ -46,17 +46,22 @@ class TeamFeed:
     # -- for views -------------------------------------------------------------------------------------
 
     async def follow(self) -> AsyncIterator[list[tuple[str, Any]]]:
-        """Yield events: `host` with the sessions of one that are new, `hosts` with when each was heard of."""
+        """Yield events: `host` with the changed sessions of a host, `hosts` with the time each host was last seen."""
         sent: dict[str, object] = {}
         while not self._is_closed:
             changed, events = self._changed, list[tuple[str, Any]]()
             rows = dict(self._directory.hosts())
-            for name, news in rows.items():
-                if sent.get(name) is not news.sessions:
-                    document = {"host": name, "sessions": news.sessions, "left_out": news.left_out, "heard": news.at}
+            for name, remote in rows.items():
+                if sent.get(name) is not remote.sessions:
+                    document = {
+                        "host": name,
+                        "sessions": remote.sessions,
+                        "left_out": remote.left_out,
+                        "heard": remote.at,
+                    }
                     events.append(("host", document))
-            sent = {name: news.sessions for name, news in rows.items()}
-            yield [*events, ("hosts", {"heard": {name: round(news.at, 1) for name, news in rows.items()}})]
+            sent = {name: remote.sessions for name, remote in rows.items()}
+            yield [*events, ("hosts", {"heard": {name: round(remote.at, 1) for name, remote in rows.items()}})]
             try:
                 await asyncio.wait_for(changed.wait(), _KEEPALIVE)
             except TimeoutError:
@@ -66,7 +71,7 @@ class TeamFeed:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the news were read: before that, a question that was notified of looks as if it were over."""
+        """Whether the snapshots were read. Before that, an open question looks as if it were over."""
         return self._log.last_read > 0
 
     def changes_since(self, revision: int) -> list[Any] | None:
@@ -74,14 +79,15 @@ class TeamFeed:
         return [] if revision == self.revision else None
 
     def live(self) -> Iterator[Session]:
-        """Yield the sessions of other hosts; of one that is not heard of, only those that were listed before.
+        """Yield the sessions of other hosts. Of an absent host, only those that were yielded before.
 
-        So nobody is notified of what an absent host told long ago, nor twice of what is still asked when it is back.
+        So the user is not notified of old questions of an absent host. Nor is the user notified twice of a question
+        that is still open when the host is back.
         """
         before, self._listed, now = self._listed, set(), time()
-        for name, news in self._directory.hosts():
-            is_stale = now - news.at > NEWS_STALE_AFTER
-            for session in news.sessions:
+        for name, remote in self._directory.hosts():
+            is_stale = now - remote.at > NEWS_STALE_AFTER
+            for session in remote.sessions:
                 named = with_host(session, name)
                 key = (named.id, session.since)
                 if session.id.partition("/")[0] != DOCTOR_SESSION and (not is_stale or key in before):
@@ -92,5 +98,5 @@ class TeamFeed:
         """Return the main session of a subagent of another host."""
         if not session.parent:
             return session
-        found = (one for one in self.live() if one.id == session.parent)
-        return next(found, session)
+        parents = (one for one in self.live() if one.id == session.parent)
+        return next(parents, session)

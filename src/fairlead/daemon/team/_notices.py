@@ -1,6 +1,6 @@
-"""Notifies the person of what only they can settle: a host that waits, mail that was refused, an identity used twice.
+"""Notifies the user of what only a person can resolve: a pending host, refused packets, an identity that is used twice.
 
-Each is one message from Fairlead to the user. Its key makes it one: the mail keeps it, across restarts.
+Each notice is a message from Fairlead to the user. Its idempotency key prevents a second one, even after a restart.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class TeamNotices:
 
     def __init__(self, errors: ErrorLog) -> None:
         self._errors = errors
-        self._told: set[str] = set()
+        self._sent_keys: set[str] = set()
 
-    def follow_roster(self, service: MessageService, roster: Roster) -> None:
-        """Notify of hosts that want to join, if this one can confirm them."""
+    def notify_pending(self, service: MessageService, roster: Roster) -> None:
+        """Notify of hosts that want to join, if this host can confirm them."""
         if roster.state(roster.membership.host) != "member":
             return
         for host in roster.others("pending"):
-            self._tell(
+            self._send(
                 service,
                 f"pending {host.id}",
                 f"{host.name} wants to join your team",
@@ -37,17 +37,17 @@ class TeamNotices:
                 f"{host.name}, then run: fairlead team confirm {host.name}\nUntil then nothing of it is delivered.",
             )
 
-    def tell_refused(self, service: MessageService, host: str, name: str, why: str) -> None:
-        """Notify that parcels of a host were refused."""
-        self._tell(
+    def notify_refused(self, service: MessageService, host: str, name: str, why: str) -> None:
+        """Notify that packets of a host were refused."""
+        self._send(
             service,
             f"refused {host} {why}",
             f"Mail of {name} was refused",
             f"{why} It was not delivered. `fairlead team status` shows the hosts of your team.",
         )
 
-    def tell_refusal(self, service: MessageService, error: Exception) -> None:
-        """Notify that the relay does not take this host."""
+    def notify_refusal(self, service: MessageService, error: Exception) -> None:
+        """Notify that the relay refuses this host."""
         if isinstance(error, HostCloned):
             subject = "Another machine has the identity of this host"
             advice = "If this machine is the copy, run here: fairlead team join URL --new-identity"
@@ -55,13 +55,13 @@ class TeamNotices:
             subject, advice = "Your team needs a newer Fairlead", "Upgrade Fairlead on this host."
         else:
             subject, advice = "Your team's relay refuses this host", "`fairlead team status` shows the state."
-        self._tell(
+        self._send(
             service, f"{type(error).__name__} {error}", subject, f"{error}\n{advice}\nMail to other hosts waits."
         )
 
-    def tell_given_up(self, service: MessageService, count: int, since: float) -> None:
-        """Notify that events were not copied, once while the relay is gone since then."""
-        self._tell(
+    def notify_given_up(self, service: MessageService, count: int, since: float) -> None:
+        """Notify that events were not copied. `since` is when the relay was lost: there is one notice for each time."""
+        self._send(
             service,
             f"given up {since}",
             "Events were not copied to your team",
@@ -69,12 +69,12 @@ class TeamNotices:
             "history of the other hosts. On this host they are. `fairlead team status` has the number.",
         )
 
-    def _tell(self, service: MessageService, what: str, subject: str, body: str) -> None:
+    def _send(self, service: MessageService, what: str, subject: str, body: str) -> None:
         key = f"team-{hashlib.sha256(what.encode()).hexdigest()[:32]}"
-        if key in self._told:
+        if key in self._sent_keys:
             return
         try:
             service.send(FAIRLEAD, Draft(to=(USER.name,), subject=subject, body=body, key=key))
-            self._told.add(key)
+            self._sent_keys.add(key)
         except MailError as error:
             self._errors.report(f"you are not told about your team: {error}")

@@ -1,10 +1,10 @@
-"""From the outbox of the mail to the relay: in order, again if the relay has lost it, until the target has it."""
+"""Pushes packets from the outbox to the relay, in order. Packets that the relay has lost are pushed again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.team import Parcel, sign_parcel
+from fairlead.team import Packet, sign_packet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.mail import MessageService
-    from fairlead.mail.remote import OutgoingParcel
+    from fairlead.mail.remote import OutgoingPacket
     from fairlead.team.relay import Relay
 
 _PAGE = 200
-_SEALED_AT_ONCE = 1000
+_BATCH = 1000
 
 
 class Outgoing:
-    """Pushes the parcels of this host, over one connection."""
+    """Pushes the packets of this host, over one connection."""
 
     def __init__(self, relay: Relay, service: MessageService, roster: Roster, log: ConnectionLog) -> None:
         self._relay = relay
@@ -28,11 +28,11 @@ class Outgoing:
         self._roster = roster
         self._log = log
         self._pushed = 0
-        """The id up to which the relay has everything."""
+        """The id up to which all packets are on the relay."""
 
     def push_missing(self) -> None:
-        """Push what the relay does not have: all that was never sent, and all that it lost with an old backup."""
-        self._seal()
+        """Push all packets that the relay does not have: new ones, and those that it lost by restoring a backup."""
+        self._build_packets()
         backlogs = self._mail.targets()
         for backlog in backlogs:
             missing = set(self._relay.missing(backlog.target, backlog.first, backlog.last))
@@ -43,30 +43,30 @@ class Outgoing:
         self._pushed = max([self._pushed, *(one.last_id for one in backlogs)])
 
     def push_new(self) -> bool:
-        """Push what was put into the outbox since. Return whether there was something."""
-        self._seal()
+        """Push the packets that were added to the outbox since the last push. Return whether there were any."""
+        self._build_packets()
         before = self._pushed
         while page := self._mail.outgoing(None, self._pushed, _PAGE):
             self._push(page)
             self._pushed = page[-1].id
         return self._pushed > before
 
-    def _seal(self) -> None:
-        while self._mail.seal(_SEALED_AT_ONCE) >= _SEALED_AT_ONCE:
+    def _build_packets(self) -> None:
+        while self._mail.build_packets(_BATCH) >= _BATCH:
             pass
 
     def note_progress(self) -> bool:
-        """Remove from the outbox what its targets have. Return whether there was something."""
+        """Remove the packets from the outbox that their targets have applied. Return whether there were any."""
         return bool(self._mail.acknowledged(self._relay.progress()))
 
-    def _push(self, parcels: Iterable[OutgoingParcel]) -> None:
+    def _push(self, packets: Iterable[OutgoingPacket]) -> None:
         own = self._roster.membership
         key = own.key
         signed = [
-            sign_parcel(
-                Parcel(origin=own.host, target=one.target, seq=one.seq, kind=one.kind, body=one.body), key, own.team
+            sign_packet(
+                Packet(origin=own.host, target=one.target, seq=one.seq, kind=one.kind, body=one.body), key, own.team
             )
-            for one in parcels
+            for one in packets
         ]
         if signed:
             self._relay.push(signed)

@@ -1,4 +1,4 @@
-"""What other threads want done with the connection to the relay, in the thread that has it."""
+"""Passes requests of other threads to the thread that owns the connection to the relay."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class ConnectionRequests:
-    """A queue. Each request is carried out, or fails, once; one that was cancelled is skipped."""
+    """A queue of requests. Each one is executed or fails once; cancelled ones are skipped."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[tuple[Callable[[TeamConnection], Any], Future[Any]]] = SimpleQueue()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody waits."""
+        """Whether there are no requests."""
         return self._queue.empty()
 
     def put(self, work: Callable[[TeamConnection], T]) -> Future[T]:
@@ -35,7 +35,7 @@ class ConnectionRequests:
         return done
 
     def carry_out(self, connection: TeamConnection) -> None:
-        """Do what was asked for. Raises `RelayUnreachable` if the connection is lost meanwhile."""
+        """Execute all requests. Raises `RelayUnreachable` if the connection is lost meanwhile."""
         for work, done in self._take():
             try:
                 done.set_result(work(connection))

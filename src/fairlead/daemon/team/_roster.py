@@ -1,4 +1,4 @@
-"""Who is in the team: the hosts that the relay lists, judged by certificates. Belongs to the thread of the team."""
+"""The hosts of the team, with their states by certificates. Belongs to the thread of the team."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairlead.team import (
     Certificate,
     RelayRefused,
     TeamError,
+    evaluate_trust,
     fingerprint,
-    judge,
     merge_certificates,
     sign_certificate,
     update_membership,
@@ -24,27 +24,30 @@ if TYPE_CHECKING:
 
 
 class NoSuchHost(TeamError):
-    """The team has no host of that name, or it is not in the state for this."""
+    """The team has no host of that name in the required state."""
 
 
 class Roster:
-    """The hosts of the team. What counts of the certificates is kept on disk, so that nothing brings one back."""
+    """The hosts of the team. Accepted certificates are stored on disk, so that a removed host stays removed."""
 
     def __init__(self, membership: Membership) -> None:
         self.membership = membership
         self.hosts: dict[str, Host] = {}
-        """By id, as the relay lists them; empty until it was asked."""
+        """By id, as the relay lists them. Empty until they were read."""
         self.ages: dict[str, float] = {}
-        """Seconds since each was heard of, when `read_at` was."""
+        """The seconds since the relay last saw each host, at the time `read_at`."""
         self.read_at = 0.0
         self._kept = membership.certificates
-        self.trust: Trust = judge(membership.team, membership.anchors, self._kept)
+        self.trust: Trust = evaluate_trust(membership.team, membership.anchors, self._kept)
 
     def read(self, relay: Relay) -> bool:
-        """Read hosts and certificates; add those that a relay from an old backup lacks. Return if a state changed."""
+        """Read hosts and certificates; return whether a state has changed.
+
+        Adds the certificates to the relay that it has lost, for example by restoring a backup.
+        """
         hosts = {host.id: host for host in relay.hosts()}
         received = relay.certificates()
-        trust = judge(self.membership.team, self.membership.anchors, merge_certificates(self._kept, received))
+        trust = evaluate_trust(self.membership.team, self.membership.anchors, merge_certificates(self._kept, received))
         if trust.effective != self._kept:
             self._keep(trust.effective)
         lacking = [one for one in trust.effective if one not in set(received)]
@@ -56,13 +59,16 @@ class Roster:
         return self.known() != before
 
     def _own_certificate(self, received: list[Certificate]) -> list[Certificate]:
-        """Return what the first host says of itself, if the relay has lost it: how others learn whom to trust."""
+        """Return a new certificate of this host for itself, if it is the first host and the relay has lost it.
+
+        Joining hosts learn from that certificate which host to trust.
+        """
         own = self.membership
         is_first = any(anchor.host == own.host for anchor in own.anchors)
         return [] if not is_first or any(one.host == own.host for one in received) else [self.sign_own("member")]
 
     def sign_own(self, verdict: Verdict) -> Certificate:
-        """Return a statement of this host about itself."""
+        """Return a certificate of this host about itself."""
         own = self.membership
         key = own.key
         statement = Certificate(
@@ -75,7 +81,7 @@ class Roster:
         self._kept = certificates
 
     def known(self) -> dict[str, tuple[str, HostState]]:
-        """Return the names and states of all hosts, also of those that were removed and are not listed any more."""
+        """Return the names and states of all hosts, including removed ones that the relay no longer lists."""
         listed: dict[str, tuple[str, HostState]] = {
             host.id: (host.name, self.trust.state_of(host)) for host in self.hosts.values()
         }
@@ -90,22 +96,22 @@ class Roster:
         return self.trust.state(host) if listed is None else self.trust.state_of(listed)
 
     def name(self, host: str) -> str:
-        """Return the name of a host, as far as it is known."""
+        """Return the name of a host; the start of its id if the name is unknown."""
         known = self.trust.members.get(host) or self.trust.removed.get(host) or self.hosts.get(host)
         return known.name if known is not None else host[:8]
 
     def others(self, state: HostState) -> list[Host]:
         """Return the other hosts in a state, by name."""
         own = self.membership.host
-        found = [one for one in self.hosts.values() if one.id != own and self.trust.state_of(one) == state]
-        return sorted(found, key=lambda host: host.name)
+        hosts = [one for one in self.hosts.values() if one.id != own and self.trust.state_of(one) == state]
+        return sorted(hosts, key=lambda host: host.name)
 
     def fingerprint(self, host: Host) -> str:
         """Return the fingerprint of a host's key."""
         return fingerprint(host.key)
 
     def certify(self, relay: Relay, name: str, verdict: Verdict, expected: str) -> Host:
-        """Sign that a host is a member, or no longer. `expected` is the fingerprint that the person has seen."""
+        """Sign that a host is a member or was removed. `expected` is the fingerprint that the person has compared."""
         self.read(relay)
         own = self.membership
         if self.state(own.host) != "member":
@@ -127,15 +133,15 @@ class Roster:
         return host
 
     def _named(self, name: str, verdict: Verdict) -> Host:
-        """Return the host that a name means: of several, the one that the verdict can apply to."""
-        found = [host for host in self.hosts.values() if host.name == name]
-        if not found:
+        """Return the host with a name. If there are several, return one to which the verdict can be applied."""
+        named = [host for host in self.hosts.values() if host.name == name]
+        if not named:
             names = ", ".join(sorted(host.name for host in self.hosts.values()))
             raise NoSuchHost(f"the team has no host {name!r}; its hosts are {names}")
-        fitting = [host for host in found if self.trust.state_of(host) != _DONE[verdict]]
+        fitting = [host for host in named if self.trust.state_of(host) != _DONE[verdict]]
         fitting = [host for host in fitting if verdict == "removed" or self.trust.state_of(host) == "pending"]
         if not fitting:
-            raise NoSuchHost(f"{name} is {self.trust.state_of(found[0])} already")
+            raise NoSuchHost(f"{name} is {self.trust.state_of(named[0])} already")
         return fitting[0]
 
 

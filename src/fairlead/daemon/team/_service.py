@@ -1,7 +1,7 @@
 """The thread of the team: connects to the relay, and connects again when the connection is lost.
 
-Nothing here is in the way of an event, of a message that is sent, or of the daemon's shutdown: others set a flag and
-end the wait of the thread; the mail of this host is the only thing that both use.
+It never delays an event, a message or the daemon's shutdown: other threads only set a flag and wake this one. The mail
+of this host is the only service that both use.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from fairlead.daemon.team._connection import TeamConnection
 from fairlead.daemon.team._directory import TeamDirectory
 from fairlead.daemon.team._documents import gauges, status_document
 from fairlead.daemon.team._feed import TeamFeed
-from fairlead.daemon.team._news import LocalNews
 from fairlead.daemon.team._notices import TeamNotices
 from fairlead.daemon.team._requests import ConnectionRequests
 from fairlead.daemon.team._roster import Roster
 from fairlead.daemon.team._settings import CurrentSettings
+from fairlead.daemon.team._snapshots import LocalSnapshots
 from fairlead.daemon.team._state import ConnectionLog
 from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
 from fairlead.daemon.team.history._copier import EventCopier
-from fairlead.daemon.team.history._reader import HistoryReader, forget_copies
+from fairlead.daemon.team.history._reader import HistoryReader, delete_history_files
 from fairlead.daemon.team.leases._team_leases import TeamLeases
 from fairlead.ipc import DaemonNotResponding
 from fairlead.mail import MailError
 from fairlead.sessions import AttentionNeeded
 from fairlead.team import (
+    Changes,
     HostCloned,
     NotInTeam,
     RelayRefused,
     RelayTooNew,
-    Ring,
     TeamError,
     load_membership,
     prepare_hello,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.sessions._tracker import SessionTracker
     from fairlead.daemon.store._process import StoreProcess
-    from fairlead.daemon.team._news import AgentNews, HostNews
+    from fairlead.daemon.team._snapshots import AgentStatus, RemoteHost
     from fairlead.mail import Agent, MessageService
     from fairlead.team.relay import Relay
 
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
 
 _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 10.0
-"""Also the time that a laptop which is online again may stay without its mail."""
+"""The longest pause between two attempts. A laptop that is online again may wait this long for its mail."""
 _REFUSED_DELAY = 60.0
-"""Seconds until the next attempt after a refusal, which does not pass by itself."""
+"""Seconds until the next attempt after a refusal, which needs an action by a person."""
 _COUNT_INTERVAL = 0.25
-"""Seconds between two counts of what is to be sent while there is no relay: sealing it writes to the disk."""
+"""Seconds between two counts of unsent packets while there is no relay. Each count builds packets on disk."""
 _MAIL_TIMEOUT = 1.0
 _CONNECT_TIMEOUT = 10.0
 _JOIN_TIMEOUT = 2.0
@@ -75,7 +75,10 @@ _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 
 
 def has_joined() -> bool:
-    """Return whether this host is in a team; not if it only began to join. A broken file is for the service to tell."""
+    """Return whether this host is in a team. A join that was interrupted does not count.
+
+    Returns True for a broken membership file, so that the service starts and reports it.
+    """
     try:
         return load_membership() is not None
     except TeamError:
@@ -83,7 +86,7 @@ def has_joined() -> bool:
 
 
 class TeamService:
-    """This host's part in its team."""
+    """Owns the team's thread and the services that use the connection to the relay."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the services that a team reaches
         self,
@@ -103,11 +106,11 @@ class TeamService:
         self.log = ConnectionLog()
         self.directory = TeamDirectory()
         self._notices = TeamNotices(errors)
-        self._news = LocalNews(mail, tracker, answers)
+        self._snapshots = LocalSnapshots(mail, tracker, answers)
         self._local_answers = answers
-        self.answers = RemoteAnswers(self, answers, self._news.told)
+        self.answers = RemoteAnswers(self, answers, self._snapshots.questions)
         self.feed = TeamFeed(self.directory, self.log)
-        self.directory.on_news = partial(self.in_loop, self._on_news)
+        self.directory.on_change = partial(self.in_loop, self._on_directory_change)
         self.leases = TeamLeases(leases, self.submit, self._wake)
         self._settings = CurrentSettings(errors)
         self.roster: Roster | None = None
@@ -117,11 +120,11 @@ class TeamService:
         self._requests = ConnectionRequests()
         self._stopping = Flag()
         self._woken = Flag()
-        """Ends a pause between two attempts."""
+        """Set to end the pause between two attempts."""
         self._has_changes = self._is_urgent = False
         self._seen: tuple[int, frozenset[int], frozenset[str]] = (-1, frozenset(), frozenset())
         self._asked: frozenset[tuple[str, float]] = frozenset()
-        """Which sessions need the user, and since when."""
+        """The sessions that need the user, and since when."""
         self._thread = Thread(target=self._run, name="team", daemon=True)
         self._listened: MessageService | None = None
 
@@ -133,16 +136,16 @@ class TeamService:
         self._copier.start()
 
     def close(self) -> None:
-        """End the thread. One that waits for the network ends with the process."""
+        """Stop the thread. If it waits for the network, it ends with the process."""
         self._stopping.set()
         self._wake()
         self._copier.close()
         if self._thread.is_alive():
             self._thread.join(_JOIN_TIMEOUT)
 
-    def look_at_sessions(self) -> None:
-        """Have the news of this host published if agents or sessions have changed. In the event loop."""
-        self._copier.look()
+    def check_sessions(self) -> None:
+        """Wake the thread to publish snapshots if agents or sessions have changed. In the event loop."""
+        self._copier.check_settings()
         questions = frozenset(one.id for one in self._local_answers.questions())
         seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
         if seen != self._seen:
@@ -156,17 +159,17 @@ class TeamService:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the daemon must not stop. In the event loop."""
+        """Whether the daemon must keep running. In the event loop."""
         return self.directory.on_its_way > 0 or next(iter(self._tracker.live()), None) is not None
 
     @property
     def is_connected(self) -> bool:
-        """Whether the relay is reached."""
+        """Whether there is a connection to the relay."""
         return self.log.state == "connected"
 
     @property
     def is_member(self) -> bool:
-        """Whether the other hosts trust this one."""
+        """Whether this host is a member of its team."""
         roster = self.roster
         return roster is not None and roster.state(roster.membership.host) == "member"
 
@@ -176,64 +179,64 @@ class TeamService:
         return self.roster.membership.name if self.roster is not None else ""
 
     def in_loop(self, work: Callable[..., object], *args: object) -> None:
-        """Call a function in the event loop, from any thread. Nothing happens once the loop has ended."""
+        """Call a function in the event loop, from any thread. Does nothing if the loop has ended."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(work, *args)
 
     async def with_mail(self, work: Callable[[MessageService], T]) -> T:
-        """Do something with the mail of this host, in a thread. Raises `MailError`."""
+        """Call a function with the mail service of this host, in a thread. Raises `MailError`."""
         service = await asyncio.to_thread(self._mail.service_within, _MAIL_TIMEOUT)
         if service is None:
             raise MailError("the mail of this host cannot be opened")
         return await asyncio.to_thread(work, service)
 
     async def post(self, target: str, kind: str, body: bytes) -> None:
-        """Put a parcel into the outbox, and have it sent. Raises `MailError`."""
+        """Put a packet into the outbox, and wake the thread that sends it. Raises `MailError`."""
         await self.with_mail(lambda service: service.team.post(target, kind, body))
         self._on_outgoing()
 
-    def agent_news(self, agent: Agent) -> AgentNews | None:
-        """Return what is known of an agent of another host."""
+    def agent_status(self, agent: Agent) -> AgentStatus | None:
+        """Return the status of an agent of another host; None if it is unknown."""
         return self.directory.agent(agent)
 
     def host_name(self, host: str) -> str:
         """Return the name of a host."""
         return self.directory.names.get(host, host[:8])
 
-    def host_news(self) -> Iterable[tuple[str, HostNews]]:
-        """Return the name and the news of each other host."""
+    def remote_hosts(self) -> Iterable[tuple[str, RemoteHost]]:
+        """Return the name and the data of each other host."""
         return self.directory.hosts()
 
     def submit(self, work: Callable[[TeamConnection], T]) -> Future[T]:
-        """Have something done with the connection. Fails with `RelayUnreachable` if there is none."""
+        """Call a function with the connection, in its thread. Fails with `RelayUnreachable` if there is none."""
         done = self._requests.put(work)
         self._wake()
         return done
 
     def leave(self, timeout: float) -> bool:
-        """Leave the team, and return whether the others were told. For a thread: it waits for the relay."""
-        is_told = False
+        """Leave the team, and return whether the other hosts were notified. Call it in a thread: it waits."""
+        are_notified = False
         with suppress(TeamError, TimeoutError):
             self.submit(TeamConnection.leave).result(timeout)
-            is_told = True
-        self.forget()
-        return is_told
+            are_notified = True
+        self.delete_membership()
+        return are_notified
 
-    def forget(self) -> None:
-        """End the thread, bounce what is on its way, and delete the membership of this host."""
+    def delete_membership(self) -> None:
+        """Stop the thread, bounce messages to other hosts, and delete the membership of this host."""
         self.close()
         service = self._mail.service_within(_MAIL_TIMEOUT)
         if service is not None:
             service.team.leave("this host has left the team")
         self.leases.close()
-        forget_copies()
+        delete_history_files()
         remove_membership()
 
-    def tell_given_up(self, count: int) -> None:
-        """Notify the person that events were not copied. For the thread that copies."""
+    def notify_given_up(self, count: int) -> None:
+        """Notify the user that events were not copied. For the thread that copies."""
         service = self._mail.service_within(0)
         if service is not None:
-            self._notices.tell_given_up(service, count, self.log.since)
+            self._notices.notify_given_up(service, count, self.log.since)
 
     def status(self) -> dict[str, Any]:
         """Return the document of `fairlead team status`."""
@@ -241,29 +244,29 @@ class TeamService:
         return document | {"leases": self.leases.status()}
 
     def session_documents(self) -> list[dict[str, Any]]:
-        """Return the sessions of the other hosts, and how old the news of each are."""
+        """Return the sessions of the other hosts, and how old each host's data is."""
         now = time()
         return [
             {
                 "host": name,
-                "age": round(max(0.0, now - news.at), 1),
-                "sessions": news.sessions,
-                "left_out": news.left_out,
+                "age": round(max(0.0, now - remote.at), 1),
+                "sessions": remote.sessions,
+                "left_out": remote.left_out,
             }
-            for name, news in self.directory.hosts()
+            for name, remote in self.directory.hosts()
         ]
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges for `/metrics`."""
         return gauges(self.log, self.directory, self._copier.counts, time())
 
-    def _on_news(self) -> None:
-        """Pass on that another host has told something. In the event loop."""
+    def _on_directory_change(self) -> None:
+        """React to a changed snapshot of another host. In the event loop."""
         self.feed.notify()
-        self.answers.follow_news()
+        self.answers.check_unconfirmed()
 
     def _on_outgoing(self) -> None:
-        """Note that something is to be sent. In the thread that has committed it."""
+        """Wake the thread: data for another host was committed. In the committing thread."""
         self.directory.noted += 1
         self._wake()
 
@@ -297,7 +300,7 @@ class TeamService:
             self._pause(delay * random.uniform(0.7, 1.3))  # noqa: S311 - hosts must not come back all at once
 
     def _pause(self, seconds: float) -> None:
-        """Wait until the next attempt, or until somebody asks for something. Counts what is to be sent meanwhile."""
+        """Wait until the next attempt, or until there is a request. Meanwhile, count the unsent packets."""
         self._requests.fail(self.log.why)
         until, count_at = monotonic() + seconds, 0.0
         while not self._stopping.is_set() and self._requests.is_empty and monotonic() < until:
@@ -313,7 +316,7 @@ class TeamService:
         service, noted = self._mail.service_within(0), self.directory.noted
         if service is not None and service is self._listened:
             with suppress(MailError):
-                service.team.seal()
+                service.team.build_packets()
                 self.directory.count(service)
                 self.directory.counted = noted
 
@@ -324,10 +327,10 @@ class TeamService:
         self.leases.lost()
         service = self._mail.service_within(0)
         if is_refusal and service is not None:
-            self._notices.tell_refusal(service, error)
+            self._notices.notify_refusal(service, error)
 
     def _serve(self) -> None:
-        """Connect, and carry until the connection is lost or the daemon stops."""
+        """Connect, and use the connection until it is lost or the daemon stops."""
         service = self._open_mail()
         if service is None or self._stopping.is_set():
             return
@@ -337,7 +340,7 @@ class TeamService:
             connection = self._connect(relay, service)
             self._relay = relay
             connection.open()
-            self._carry(connection)
+            self._use(connection)
         finally:
             self._relay = None
             relay.close()
@@ -374,7 +377,7 @@ class TeamService:
             service,
             roster,
             self.directory,
-            self._news,
+            self._snapshots,
             self._notices,
             self.leases,
             self.log,
@@ -382,14 +385,14 @@ class TeamService:
             self.answers,
         )
 
-    def _carry(self, connection: TeamConnection) -> None:
-        relay, rang = connection.relay, Ring(0)
+    def _use(self, connection: TeamConnection) -> None:
+        relay, changes = connection.relay, Changes(0)
         while not self._stopping.is_set():
             changed, self._has_changes = self._has_changes, False
             urgent, self._is_urgent = self._is_urgent, False
             noted = self.directory.noted
             self._woken.clear()
-            connection.turn(rang=rang, changed=changed, urgent=urgent)
+            connection.run_once(changes=changes, changed=changed, urgent=urgent)
             self.directory.counted = noted
             self._requests.carry_out(connection)
-            rang = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())
+            changes = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())

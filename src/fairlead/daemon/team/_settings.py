@@ -1,4 +1,4 @@
-"""The section `team` of the user-wide policy, read again now and then."""
+"""The section `team` of the user-wide policy, read again every few seconds."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
 
 _INTERVAL = 2.0
-"""Seconds between two looks at the file."""
+"""Seconds between two reads of the file."""
 
 
 class CurrentSettings:
-    """The settings as they are now. For all threads: a value is replaced as a whole."""
+    """The current settings. Thread-safe: a value is replaced as a whole."""
 
     def __init__(self, errors: ErrorLog) -> None:
         self._errors = errors
@@ -26,7 +26,7 @@ class CurrentSettings:
         self._next = 0.0
 
     def read(self) -> TeamSection:
-        """Return the settings; those before if the file is broken."""
+        """Return the settings; the previous ones if the file is broken."""
         if monotonic() >= self._next:
             self._next = monotonic() + _INTERVAL
             try:

@@ -1,4 +1,4 @@
-"""What is known of the connection to the relay. Written by the thread of the team, read by all."""
+"""The state and the counters of the connection to the relay. Written by the thread of the team, read by all."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ ConnectionState = Literal["connecting", "connected", "unreachable", "refused"]
 
 
 class ConnectionLog:
-    """Whether the relay is reached, since when, why not, and what went through. Each field is replaced as a whole."""
+    """The state of the connection, since when and why, and counters of packets. Each field is replaced as a whole."""
 
     def __init__(self) -> None:
         self.state: ConnectionState = "connecting"
         self.since = time()
         self.why = ""
-        """Why it is not connected."""
+        """The reason why there is no connection."""
         self.error = ""
-        """The kind of that error."""
+        """The class name of the error behind it."""
         self.location = ""
         self.revision = ""
         self.offset = 0.0
-        """Seconds that the relay's clock is ahead of this host's."""
+        """How many seconds the relay's clock is ahead of this host's."""
         self.round_trip = 0.0
         self.last_read = 0.0
         self.connections = 0
@@ -31,13 +31,13 @@ class ConnectionLog:
         self.repeats = 0
 
     def connected(self, location: str, revision: str, offset: float, round_trip: float) -> None:
-        """Note a connection."""
+        """Record a new connection."""
         self.location, self.revision, self.offset, self.round_trip = location, revision, offset, round_trip
         self.connections += 1
         self._enter("connected", "", "")
 
     def lost(self, error: Exception, *, is_refusal: bool) -> None:
-        """Note that there is no connection, and why."""
+        """Record that there is no connection, and why."""
         self._enter("refused" if is_refusal else "unreachable", str(error), type(error).__name__)
 
     def _enter(self, state: ConnectionState, why: str, error: str) -> None:

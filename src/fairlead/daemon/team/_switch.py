@@ -1,4 +1,4 @@
-"""Starts the service of the team when this host is in one. The one module of this package that every daemon loads."""
+"""Starts the team's service if this host is in a team. Every daemon imports this module, and only this one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_IN_TEAM: dict[str, Any] = {"in_team": False}
 
 
 class TeamSwitch:
-    """The service of the team; `None` on a host that is in none. Belongs to the event loop."""
+    """Holds the service of the team, which is `None` on a host without a team. Belongs to the event loop."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -45,7 +45,7 @@ class TeamSwitch:
             )
             daemon.leases.team = self.service.leases
             self.service.start()
-            # Channels lead to the person wherever they are, so the asking host alone uses them.
+            # Channels reach the user anywhere, so only the host of the session uses them.
             notifier = AttentionNotifier(
                 self.service.feed, daemon.errors, file="attention-team.json", by_channels=False
             )
@@ -54,21 +54,21 @@ class TeamSwitch:
             self._changed.set()
 
     def close(self) -> None:
-        """Stop the service. Waits for a moment, and not for a relay that does not answer."""
+        """Stop the service. Does not wait for a relay that does not answer."""
         self.end_streams()
         if self.service is not None:
             self.service.close()
         self.service = None
 
     def end_streams(self) -> None:
-        """End the streams of what other hosts tell, and the notifications of it."""
+        """Stop the streams of other hosts' sessions, and the notifications about them."""
         if self._notifying is not None:
             self._notifying.cancel()
         if self.service is not None:
             self.service.feed.close()
 
     async def reopen(self) -> None:
-        """Read the membership again: this host has joined or left a team, or has another identity."""
+        """Start the service again with the current membership: this host has joined or left a team."""
         self.end_streams()
         service, self.service = self.service, None
         if service is not None:
@@ -77,18 +77,18 @@ class TeamSwitch:
         self.open()
 
     async def run_forever(self) -> None:
-        """Notify the service when agents and sessions of this host have changed. Sleeps on a host without a team."""
+        """Check repeatedly whether agents or sessions of this host have changed. Sleeps on a host without a team."""
         while True:
             if self.service is None:
                 self._changed.clear()
                 await self._changed.wait()
             await asyncio.sleep(_TICK)
             if self.service is not None:
-                self.service.look_at_sessions()
+                self.service.check_sessions()
 
     @property
     def is_needed(self) -> bool:
-        """Whether the daemon must not stop: sessions run that others may write to, or mail is on its way."""
+        """Whether the daemon must keep running: there are running sessions, or unacknowledged packets."""
         return self.service is not None and self.service.is_needed
 
     def status(self) -> dict[str, Any]:
@@ -105,5 +105,5 @@ class TeamSwitch:
 
 
 def membership_path() -> str:
-    """Return the path of the membership file, without loading what reads it."""
+    """Return the path of the membership file, without importing the package that reads it."""
     return f"{state_folder()}/team/membership.json"

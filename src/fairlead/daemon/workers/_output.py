@@ -1,4 +1,4 @@
-"""Reads what the hooks of a worker print. It never reaches a client; its last line explains a crash."""
+"""Reads the output of a worker's hooks. It is never sent to a client, but its last line may explain a crash."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _READ_SIZE = 65536
-_KEPT = 2000
-"""Bytes."""
+_TAIL_SIZE = 2000
+"""How many bytes of the output are kept."""
 _JOIN_LIMIT = 0.2
-"""Seconds to wait for the last words of a process that has ended."""
+"""Seconds to wait for the rest of the output of a process that has ended."""
 
 
 class WorkerOutput:
-    """The end of what a worker has printed."""
+    """The last part of a worker's output."""
 
     def __init__(self) -> None:
         self._tail = b""
@@ -26,7 +26,7 @@ class WorkerOutput:
 
     @contextmanager
     def open(self) -> Iterator[int]:
-        """Yield the file descriptor that a worker, started meanwhile, prints to."""
+        """Yield the file descriptor for the output of a worker that is started within the block."""
         reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
         self._thread = Thread(target=self._read, args=(reading,), name="hook-output", daemon=True)
         self._thread.start()
@@ -36,7 +36,7 @@ class WorkerOutput:
             os.close(writing)
 
     def last_line(self) -> str:
-        """Return the last line of a worker that has ended, to be added to a message."""
+        """Return the last output line of a worker that has ended, as an addition to a message."""
         if self._thread is not None:
             self._thread.join(_JOIN_LIMIT)
         line = self._tail.decode(errors="replace").strip().rpartition("\n")[2].strip()
@@ -45,4 +45,4 @@ class WorkerOutput:
     def _read(self, reading: int) -> None:
         with open(reading, "rb", buffering=0) as pipe:
             while data := pipe.read(_READ_SIZE):
-                self._tail = (self._tail + data)[-_KEPT:]
+                self._tail = (self._tail + data)[-_TAIL_SIZE:]

@@ -1,4 +1,4 @@
-"""One worker for the hooks of each policy file and interpreter: started when it is first needed, replaced, ended."""
+"""Keeps one worker for the hooks of each policy file and interpreter: starts it on first use, replaces it, ends it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.daemon.workers._output import WorkerOutput
-from fairlead.hooks.own import Answer, HookWorkerError, LoadRequest, WorkerProcess, ask_once
+from fairlead.hooks.own import EventReply, HookWorkerError, LoadRequest, WorkerProcess, ask_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.hooks.own import Ask, Loaded
+    from fairlead.hooks.own import EventRequest, LoadReply
     from fairlead.policy import HookGroup
 
 _MAX_LOADED = 256
 _SWEEP_INTERVAL = 15.0
-"""Seconds between two looks at which workers are idle."""
+"""Seconds between two checks for idle workers."""
 
 
 class WorkerLimits(msgspec.Struct, frozen=True):
-    """When a worker is replaced."""
+    """The limits beyond which a worker is replaced or ended."""
 
     calls: int = 20_000
     memory: int = 256 * 1024 * 1024
-    """Bytes."""
+    """In bytes."""
     idle: float = 600.0
-    """Seconds without a call after which it is ended."""
+    """Seconds without a call after which a worker is ended."""
 
 
 class _Slot:
@@ -37,56 +37,56 @@ class _Slot:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        """Held while a worker is started: other events wait for it, and do not start another."""
+        """Held while a worker is started, so that other events wait for it and do not start a second one."""
         self.worker: WorkerProcess | None = None
         self.output = WorkerOutput()
         self.used_at = monotonic()
 
 
 class HookWorkers:
-    """All workers of a daemon. Used from several threads."""
+    """All workers of a daemon. Thread-safe."""
 
     def __init__(self, limits: WorkerLimits | None = None, report: Callable[[str], None] = lambda _: None) -> None:
-        """`report` is called with what happened to a worker that has died."""
+        """`report` is called with a message if a worker has died."""
         self.limits = limits or WorkerLimits()
         self._report = report
         self.started = 0
         """How many workers were started."""
         self._slots: dict[tuple[str, str], _Slot] = {}
-        self._loaded: dict[tuple[object, ...], Loaded] = {}
-        """What files were found to have in them, also of workers that have ended."""
+        self._loaded: dict[tuple[object, ...], LoadReply] = {}
+        """By group of hook files: the hooks in them. Entries are kept after their worker has ended."""
         self._retired: list[WorkerProcess] = []
-        """Workers that are replaced, but still asked."""
+        """Workers that were replaced and still have calls in progress."""
         self._lock = Lock()
         self._closing = Event()
         self._sweeper: Thread | None = None
 
-    def ask(self, group: HookGroup, ask: Ask) -> Answer:
+    def ask(self, group: HookGroup, ask: EventRequest) -> EventReply:
         """Ask the worker of a group about an event. Raises `HookWorkerError` if there is no answer."""
         key = _key(group)
         loaded = self._loaded.get(key)
         if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:
-            return Answer()
+            return EventReply()
         slot = self._slot(group)
         request = LoadRequest(tuple(file.file for file in group.files), _digests(group))
         worker = self._worker(slot, group, request, key)
         limit = worker.loaded.limit_of(ask.event, observe_only=ask.observe_only)
         if limit is None:
-            return Answer()
+            return EventReply()
         try:
             return worker.ask(msgspec.msgpack.encode(ask), limit)
         except HookWorkerError as error:
             self._report(f"hooks of {group.policy_file}: {error}{slot.output.last_line()}")
             if not error.is_suspect:
                 raise
-        # The hooks of another event may have ended it. Asked alone, the cause is certain.
+        # The hooks of another event may have crashed the worker. In a separate process, the cause is certain.
         self.started += 1
         output = WorkerOutput()
         with output.open() as descriptor:
             return ask_once(group.interpreter, group.folder, request, ask, output=descriptor)
 
     def end_idle(self) -> None:
-        """End the workers that were not used for long, and the replaced ones that nobody asks any more."""
+        """End workers that are idle, and replaced ones that have no calls in progress."""
         now = monotonic()
         for slot in list(self._slots.values()):
             if now - slot.used_at > self.limits.idle and slot.worker is not None and slot.lock.acquire(blocking=False):
@@ -107,7 +107,7 @@ class HookWorkers:
             worker.end("was ended")
 
     def status(self) -> list[dict[str, object]]:
-        """Return the workers that run, for people and programs."""
+        """Return the running workers, for `fairlead daemon status`."""
         return [
             {"pid": slot.worker.pid, "policy": policy, "calls": slot.worker.calls, "memory": slot.worker.memory}
             for (policy, _), slot in list(self._slots.items())
@@ -124,7 +124,7 @@ class HookWorkers:
         return slot
 
     def _worker(self, slot: _Slot, group: HookGroup, request: LoadRequest, key: tuple[object, ...]) -> WorkerProcess:
-        """Return the worker of a slot, with the files as they are now."""
+        """Return the worker of a slot. If it is missing or has outdated files, a new one is started."""
         worker = slot.worker
         if worker is not None and self._is_usable(worker, request):
             return worker
@@ -156,7 +156,7 @@ class HookWorkers:
         )
 
     def _retire(self, slot: _Slot) -> None:
-        """Take a worker out of use; it ends once nobody asks it any more."""
+        """Take a worker out of use. It is ended once it has no calls in progress."""
         worker, slot.worker = slot.worker, None
         if worker is not None:
             with self._lock:
@@ -182,7 +182,7 @@ class HookWorkers:
 
 
 def _key(group: HookGroup) -> tuple[object, ...]:
-    """Return what the hooks of a group depend on."""
+    """Return a key that changes with the interpreter and the hook files of a group."""
     return group.interpreter, *((file.file, *sorted(file.digests.values())) for file in group.files)
 
 

@@ -1,1 +1,1 @@
-"""Pure functions from facts to findings."""
+"""Checks: pure functions that turn facts into findings."""

@@ -18,7 +18,7 @@ _RESTART = "fairlead daemon stop; the next event starts a new one"
 
 
 def check_daemon(facts: Facts) -> Iterator[Finding]:
-    """Yield the state of the daemon, and what keeps hooks from reaching it."""
+    """Yield findings about the daemon, and about what keeps hooks from reaching it."""
     daemon = facts.daemon
     yield from _check_path(daemon)
     yield from _check_permissions(daemon)
@@ -97,18 +97,18 @@ def _check_version(daemon: Daemon, version: str) -> Iterator[Finding]:
 
 
 def _check_other_daemons(daemon: Daemon) -> Iterator[Finding]:
-    listening = [one for one in daemon.processes if one.listens]
+    listening = [other.pid for other in daemon.processes if other.listens]
     if len(listening) > 1:
-        pids = " and ".join(str(one.pid) for one in sorted(listening, key=lambda one: one.pid))
-        spare = " ".join(str(one.pid) for one in listening if one.pid != daemon.pid)
+        pids = " and ".join(map(str, sorted(listening)))
+        spare = " ".join(str(pid) for pid in listening if pid != daemon.pid)
         yield wrong("daemon.two", f"{len(listening)} daemons run for this home: pid {pids}", f"kill {spare}")
-    for one in daemon.processes:
-        if one.different_variables:
-            names = ", ".join(one.different_variables)
+    for other in daemon.processes:
+        if other.different_variables:
+            pid, names = other.pid, ", ".join(other.different_variables)
             yield warning(
                 "daemon.environment",
-                f"the daemon with pid {one.pid} was started with a different {names}, so it declines events from here",
-                f"give {names} the same value where the client and you are started, then: kill {one.pid}",
+                f"the daemon with pid {pid} was started with a different {names}, so it declines events from here",
+                f"give {names} the same value where the client and you are started, then: kill {pid}",
             )
 
 
@@ -139,12 +139,12 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
 
 
 def _check_integrity(facts: Facts) -> Iterator[Finding]:
-    """Yield what keeps protected files from being looked at after a tool has run."""
+    """Yield what keeps the integrity check from covering the protected files."""
     mode, daemon = facts.policy.integrity, facts.daemon
     if mode != "off" and not daemon.starts_on_demand and daemon.state != "running":
         yield warning(
             "integrity.no_daemon",
-            f"preToolUse.integrity is {mode}, but protected files are only looked at by the daemon, "
+            f"preToolUse.integrity is {mode}, but only the daemon checks protected files, "
             "and FAIRLEAD_NO_DAEMON keeps it from starting",
             "unset FAIRLEAD_NO_DAEMON where the client is started",
         )

@@ -18,7 +18,7 @@ _INSTALL = "fairlead hooks install, with its scope"
 
 
 def check_programs(facts: Facts) -> Iterator[Finding]:
-    """Yield whether every launcher and its Python can be started, and have this version."""
+    """Yield findings about each launcher and its Python: whether they start, and have this version."""
     if not facts.own_launcher:
         yield wrong("launcher.none", "this installation has no program fairlead-hook", _REINSTALL)
     for program in facts.programs:
@@ -27,7 +27,7 @@ def check_programs(facts: Facts) -> Iterator[Finding]:
 
 
 def check_path(facts: Facts) -> Iterator[Finding]:
-    """Yield the programs of another installation that the user would start in a terminal."""
+    """Yield the programs `fairlead` on the PATH that belong to another installation."""
     for program in facts.on_path:
         yield warning(
             "path.other", f"{program} on the PATH belongs to another installation", "remove it, or put this one first"

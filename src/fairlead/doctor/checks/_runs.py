@@ -19,30 +19,30 @@ SLOW_WITHOUT_DAEMON = 2.0
 """Seconds. Without a daemon an event usually takes a tenth of a second."""
 
 _BLOCKED = 2
-_CANNOT = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
+_FAILURE_PREFIXES = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
 _ROUTE_LABELS = {"daemon": "daemon", "cold": "no daemon", "apart": "isolated, no daemon"}
 
 
 def check_runs(facts: Facts) -> Iterator[Finding]:
-    """Yield whether each of our hooks answered, and how fast."""
+    """Yield a finding for each of our hooks: whether it answered, and how fast."""
     for run in facts.hook_runs.runs:
         if run.is_ours:
-            yield _own(run)
+            yield _check_own_hook(run)
 
 
 def check_foreign(facts: Facts) -> Iterator[Finding]:
     """Yield the hooks of other programs, with their times if they were run."""
     for run in facts.hook_runs.runs:
         if not run.is_ours:
-            yield _foreign(run)
+            yield _check_foreign_hook(run)
 
 
 def level_of(run: Run) -> str:
     """Return the level of the finding about a run."""
-    return (_own(run) if run.is_ours else _foreign(run)).level
+    return (_check_own_hook(run) if run.is_ours else _check_foreign_hook(run)).level
 
 
-def _own(run: Run) -> Finding:
+def _check_own_hook(run: Run) -> Finding:
     check, name = f"run.{run.event}", f"{run.event:<20}"
     if run.route is None:
         return skipped(check, f"{name}not run: {run.error}", _how_to_run(run))
@@ -67,7 +67,7 @@ def _problem(run: Run) -> str:
     if run.error:
         return run.error
     message = run.stderr.decode(errors="replace").strip()
-    if run.exit_code not in {0, _BLOCKED} or message.startswith(_CANNOT):
+    if run.exit_code not in {0, _BLOCKED} or message.startswith(_FAILURE_PREFIXES):
         first = f": {message.splitlines()[0]}" if message else ""
         return f"it ended with exit code {run.exit_code}{first}"
     return "" if _is_answer(run.stdout) else "its output is not a JSON object, so the client ignores it"
@@ -82,7 +82,7 @@ def _is_answer(stdout: bytes) -> bool:
         return False
 
 
-def _foreign(run: Run) -> Finding:
+def _check_foreign_hook(run: Run) -> Finding:
     name = f"{run.event:<20}{run.program} ({run.scope})"
     if run.route is None:
         return skipped("foreign", f"{name}: not run: {run.error}", _how_to_run(run))

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fairlead.doctor._findings import Finding
 
 
-_ASKED = "PermissionRequest"
+_QUESTION_EVENT = "PermissionRequest"
 
 
 def check_client(client: Client) -> Iterator[Finding]:
-    """Yield whether the client can start our hooks, and whether its events are known."""
+    """Yield a finding about the client: whether it can start our hooks, and whether we know its events."""
     version, installer = client.version, client_named(client.name).installer
-    newest = max(event.since for event in installer.EVENTS.values())  # whose events were seen
+    newest = max(event.since for event in installer.EVENTS.values())  # the newest version whose events are known
     program, base = installer.PROGRAM, format_version(installer.BASE_VERSION)
     if version is None:
         where = f"{client.program} does not say its version" if client.program else f"there is no {program} on the PATH"
@@ -40,7 +40,7 @@ def check_client(client: Client) -> Iterator[Finding]:
         yield warning("client.unseen", f"{name} is older than any that was tried", f"update it to {base} or newer")
     elif version > newest:
         last = format_version(newest)
-        yield ok("client", f"{name}, newer than {last}: what events it may have more are not asked for")
+        yield ok("client", f"{name}, newer than {last}: if it has more events, no hooks are installed for them")
     else:
         yield ok("client", name)
 
@@ -49,7 +49,7 @@ def check_client(client: Client) -> Iterator[Finding]:
 
 
 def check_install(facts: Facts) -> Iterator[Finding]:
-    """Yield how completely our hooks are installed, for each requested scope."""
+    """Yield for each requested scope whether our hooks are installed completely."""
     managed = {hook.event for hook in _hooks(facts) if hook.is_ours and hook.scope == "managed"}
     if managed:
         yield ok("install", f"managed: {len(managed)} events")
@@ -67,18 +67,18 @@ def check_install(facts: Facts) -> Iterator[Finding]:
 
 
 def _installed(status: InstallStatus) -> Finding:
-    where, mend = f"{status.scope}: {status.file}", f"fairlead hooks install --scope {status.scope}"
+    where, fix = f"{status.scope}: {status.file}", f"fairlead hooks install --scope {status.scope}"
     first, more = _first(status.differences)
     if status.state == "installed":
         return ok("install", f"{status.scope}: {len(status.events)} events in {status.file}")
     if status.state == "not installed":
         return skipped("install", f"{status.scope}: not installed")
     if status.state == "partial":
-        return wrong("install.partial", f"{where}: events are missing: {', '.join(status.missing)}", mend)
+        return wrong("install.partial", f"{where}: events are missing: {', '.join(status.missing)}", fix)
     if status.state == "outdated":
-        return wrong("install.outdated", f"{where}: {first}{more}", mend)
+        return wrong("install.outdated", f"{where}: {first}{more}", fix)
     if status.events:
-        return wrong("install.broken", f"{where}: {first}{more}", f"{mend}; until then every tool call is blocked")
+        return wrong("install.broken", f"{where}: {first}{more}", f"{fix}; until then every tool call is blocked")
     return skipped("install", f"{status.scope}: {status.file} cannot be read")
 
 
@@ -87,12 +87,12 @@ def _first(lines: tuple[str, ...]) -> tuple[str, str]:
 
 
 def check_double(facts: Facts) -> Iterator[Finding]:
-    """Yield the events that we decide twice: the client runs every different command line."""
+    """Yield the events that we decide twice, because the client runs each different command line of an event."""
     ours = [hook for hook in _hooks(facts) if hook.is_ours]
     lines: dict[str, set[tuple[str, ...]]] = {}
     for hook in ours:
         lines.setdefault(hook.event, set()).add(hook.identity)
-    twice = [event for event, found in lines.items() if len(found) > 1]
+    twice = [event for event, different in lines.items() if len(different) > 1]
     scopes = list(dict.fromkeys(hook.scope for hook in ours))
     if twice:
         places = " and ".join(dict.fromkeys(hook.file for hook in ours if hook.event in twice))
@@ -108,8 +108,8 @@ def check_double(facts: Facts) -> Iterator[Finding]:
 
 def check_rivals(facts: Facts) -> Iterator[Finding]:
     """Yield the hooks of other programs that decide the same events."""
-    found = dict.fromkeys((hook.rival, hook.scope, hook.file) for hook in _hooks(facts) if hook.rival)
-    for name, scope, file in found:
+    rivals = dict.fromkeys((hook.rival, hook.scope, hook.file) for hook in _hooks(facts) if hook.rival)
+    for name, scope, file in rivals:
         advice = f"fairlead hooks install --scope {scope} --replace {name}"
         by_hand = f"take its entries out of {file}"
         yield warning(
@@ -120,20 +120,21 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
 
 
 def check_answers(facts: Facts) -> Iterator[Finding]:
-    """Yield whether the hooks of questions wait for as long as the policy lets a person answer."""
-    usual, seconds = client_named(facts.client.name).installer.EVENTS[_ASKED].timeout, facts.policy.answer_seconds
-    hooks = [hook for hook in _hooks(facts) if hook.is_ours and hook.event == _ASKED and hook.timeout]
+    """Yield whether the hooks for questions wait as long as the policy lets a person answer."""
+    usual = client_named(facts.client.name).installer.EVENTS[_QUESTION_EVENT].timeout
+    seconds = facts.policy.answer_seconds
+    hooks = [hook for hook in _hooks(facts) if hook.is_ours and hook.event == _QUESTION_EVENT and hook.timeout]
     short = next((hook for hook in hooks if hook.timeout and hook.timeout < seconds), None)
     waiting = next((hook for hook in hooks if hook.timeout and hook.timeout > usual), None)
     if short is not None:
-        mend = f"fairlead hooks install --scope {short.scope} --answer"
+        fix = f"fairlead hooks install --scope {short.scope} --answer"
         if short is waiting or short.scope == "managed":
-            mend = f"set answerTimeout to less than {short.timeout:g}"
+            fix = f"set answerTimeout to less than {short.timeout:g}"
         yield warning(
             "install.answer",
             f"attention.answer lets you answer questions for {duration(seconds)}, but the client ends the hook in "
             f"{short.file} after {duration(short.timeout or 0)}; then only the client can be answered",
-            mend,
+            fix,
         )
     elif seconds and hooks:
         yield ok("install.answer", f"questions can be answered outside of the client for {duration(seconds)}")
@@ -160,7 +161,7 @@ def check_status_line(facts: Facts) -> Iterator[Finding]:
             )
 
 
-# -- what the client makes of its settings ---------------------------------------------------------------
+# -- how the client reads its settings -------------------------------------------------------------------
 
 
 def check_files(facts: Facts) -> Iterator[Finding]:
@@ -178,15 +179,15 @@ def check_files(facts: Facts) -> Iterator[Finding]:
             yield wrong(
                 "settings.managed_only",
                 f"{file.managed_only} is set in {file.file}, so the client runs no hooks of yours",
-                "have those who manage this machine put the hooks there",
+                "ask the administrator of this machine to put the hooks there",
             )
-    there = [file.scope for file in facts.files if file.is_there and not file.problem]
-    if there:
-        yield ok("settings", f"read as the client does: {', '.join(dict.fromkeys(there))}")
+    read_scopes = [file.scope for file in facts.files if file.is_there and not file.problem]
+    if read_scopes:
+        yield ok("settings", f"read as the client does: {', '.join(dict.fromkeys(read_scopes))}")
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Yield later definitions of our command line without `onFailure`: the last one counts."""
+    """Yield later entries of our command line without `onFailure`: the client uses the last entry."""
     events = client_named(facts.client.name).installer.EVENTS
     last: dict[tuple[str, ...], InstalledHook] = {}
     blocking: dict[tuple[str, ...], InstalledHook] = {}
@@ -200,7 +201,7 @@ def check_gate(facts: Facts) -> Iterator[Finding]:
             place = "again" if later.file == first.file else f"also in {later.file}"
             yield wrong(
                 "settings.reopened",
-                f"{first.event} of {first.file} stands {place}, later and without blocking on failure: "
+                f"{first.event} of {first.file} is defined {place}, later and without blocking on failure: "
                 "a tool runs if the hook fails",
                 f"take the later entry out of {later.file}",
             )

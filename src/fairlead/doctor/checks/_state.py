@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOW_SPACE = 100_000_000
 NO_SPACE = 10_000_000
 LARGE_JOURNAL = 300_000_000
-"""Bytes. A daemon keeps it below half of that."""
+"""Bytes. A daemon keeps the journal below half of this size."""
 LONG_SPOOL = 1000
 
 _EMPTY_SPOOL = "fairlead daemon start, which records them"
@@ -24,7 +24,7 @@ _FIX_POLICY = "fix it: fairlead validate lists all errors"
 
 
 def check_state(facts: Facts) -> Iterator[Finding]:
-    """Yield whether events can be recorded, and are."""
+    """Yield whether events can be recorded, and whether they are."""
     state = facts.state
     yield from _check_folder(state)
     yield from _check_spool(state, facts.daemon)
@@ -83,7 +83,7 @@ def _has_no_space(state: State) -> bool:
 def _check_database(name: str, database: Database, state: State) -> Iterator[Finding]:
     file, has_no_space = database.file, _has_no_space(state)
     if database.problem:
-        fix = "fairlead daemon stop, then fairlead daemon start: what can be read is copied to a new one; it is kept"
+        fix = "fairlead daemon stop, then fairlead daemon start: it copies what can be read, and keeps the damaged file"
         yield wrong(
             f"{name}.damaged",
             f"{file} cannot be read: {database.problem}",
@@ -105,12 +105,12 @@ def _check_database(name: str, database: Database, state: State) -> Iterator[Fin
         yield warning(
             f"{name}.set_aside",
             f"a damaged database was set aside: {database.set_aside[-1]}",
-            "what could be read is in the new one; keep it until you have checked that nothing is missing",
+            "what could be read is in the new database; keep the damaged one until you know that nothing is missing",
         )
 
 
 def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Yield which policy applies, and whether it is the one in the file."""
+    """Yield which policy applies, and whether it is the current version of the file."""
     more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
     if policy.is_unusable:
         yield wrong(
@@ -137,19 +137,20 @@ def check_policy(policy: Policy) -> Iterator[Finding]:
 
 def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
     """Yield which files may loosen rules and run commands, if there are several, or one that a person trusted."""
-    by_person = [one.file for one in files if one.state == "person"]
-    in_sessions = [one.file for one in files if one.state != "person"]
+    by_person = [trust.file for trust in files if trust.state == "person"]
+    in_sessions = [trust.file for trust in files if trust.state != "person"]
     if by_person or len(files) > 1:
         parts = [f"trusted by you: {' and '.join(by_person)}"] if by_person else []
         parts += [f"trusted in sessions that begin here: {' and '.join(in_sessions)}"] if in_sessions else []
         yield ok("policy.trust", "; ".join(parts))
-    for one in files:
-        if one.state == "changed":
-            text = f"{one.file} has changed since you trusted it: in sessions that begin elsewhere only its rules apply"
-            yield warning("policy.changed", text, f"fairlead trust {one.file}")
-        if one.changed_sessions:
-            text = f"{one.file} has changed since {one.changed_sessions} running sessions began: what it loosens waits"
-            yield warning("policy.session", text, f"fairlead trust {one.file}, or start them again")
+    for trust in files:
+        file, sessions = trust.file, trust.changed_sessions
+        if trust.state == "changed":
+            text = f"{file} has changed since you trusted it: in sessions that begin elsewhere only its rules apply"
+            yield warning("policy.changed", text, f"fairlead trust {file}")
+        if sessions:
+            text = f"{file} has changed since {sessions} running sessions began: what it loosens does not apply there"
+            yield warning("policy.session", text, f"fairlead trust {file}, or start them again")
 
 
 def _size(size: int) -> str:

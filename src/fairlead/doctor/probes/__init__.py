@@ -1,1 +1,1 @@
-"""Collect facts about an installation."""
+"""Probes, which collect facts about an installation."""

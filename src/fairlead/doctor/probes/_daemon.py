@@ -65,12 +65,12 @@ def _integrity_limits(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def entry(path: str) -> Entry:
-    """Return a file or folder itself, without following links."""
+    """Return the kind, mode and owner of a file or folder. Links are not followed."""
     try:
         status = os.lstat(path)
     except OSError:
         return Entry(path)
-    kind: EntryKind = next((kind for is_one, kind in _KINDS if is_one(status.st_mode)), "other")
+    kind: EntryKind = next((kind for is_kind, kind in _KINDS if is_kind(status.st_mode)), "other")
     return Entry(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
 
 
@@ -115,7 +115,7 @@ def _read_lock(path: str) -> tuple[bool, int]:
 
 
 def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]:
-    """Yield the daemons of this user that listen for this home, or that were meant to and use other folders."""
+    """Yield the daemons of this user that listen for this home, or have this home but other folders."""
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
@@ -130,7 +130,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
 
 
 def _is_forked(process: Path) -> bool:
-    """Return whether a process is the copy of a daemon that is about to become another program."""
+    """Return whether a process is a fork of a daemon that has not started another program yet."""
     parent = (process / "stat").read_bytes().rpartition(b")")[2].split()[1].decode()
     with suppress(OSError):
         return _is_daemon(process.parent / parent)
@@ -148,7 +148,7 @@ def _environment_of(process: Path) -> dict[str, str]:
 
 
 def _listeners(socket: str) -> set[str]:
-    """Return the sockets made for this home. The kernel keeps the name that each had before it was renamed."""
+    """Return the listening sockets of this home. The kernel lists the name that a socket had before it was renamed."""
     inodes = set()
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]:

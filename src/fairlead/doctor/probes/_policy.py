@@ -1,4 +1,4 @@
-"""Reads the policy that applies in a folder, and what an event there would run. Runs nothing."""
+"""Reads the policy that applies in a folder, and finds out what an event there would run. Runs nothing."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ if TYPE_CHECKING:
 
 
 def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
-    """Return the state of the policy and the layers that apply: of an invalid file, its last valid version."""
+    """Return the state of the policy and the layers that apply. For an invalid file, its last good version applies."""
     try:
-        files = tuple(dict.fromkeys(found.file for found in find_policy_files(cwd, also_deleted=True)))
+        files = tuple(dict.fromkeys(policy.file for policy in find_policy_files(cwd, also_deleted=True)))
     except PolicyError as error:
-        return Policy(errors=tuple(map(_place, error.mistakes)), is_unusable=True), ()
+        return Policy(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
     checked = () if errors else find_policy_files(cwd)
-    hints = tuple(_place(hint) for file in dict.fromkeys(found.file for found in checked) for hint in find_hints(file))
+    checked_files = dict.fromkeys(policy.file for policy in checked)
+    hints = tuple(_location(hint) for file in checked_files for hint in find_hints(file))
     try:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
-        return Policy(files, errors or tuple(map(_place, error.mistakes)), is_unusable=True), ()
+        return Policy(files, errors or tuple(map(_location, error.mistakes)), is_unusable=True), ()
     policy = Policy(
         files,
         errors,
@@ -53,7 +54,7 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
 
 
 def _answer_seconds() -> int:
-    settings = load_user_wide().attention  # it can be read: it is one of the layers
+    settings = load_user_wide().attention  # cannot fail: it was read as one of the layers
     return settings.answer_timeout if settings.answer else 0
 
 
@@ -62,8 +63,8 @@ def _integrity(layers: tuple[Layer, ...]) -> str:
     return settings.integrity if settings.uneditable_files else "off"
 
 
-def _place(mistake: Diagnostic) -> str:
-    """Return where a mistake is. Its message may quote a secret, such as the address of a channel."""
+def _location(mistake: Diagnostic) -> str:
+    """Return the position of a mistake, without its message, which may quote a secret such as a channel's URL."""
     if not mistake.line:
         return str(mistake)
     return f"{mistake.file}:{mistake.line}:{mistake.column}"
@@ -73,12 +74,12 @@ def _errors(cwd: str) -> tuple[str, ...]:
     try:
         find_layers(cwd)
     except PolicyError as error:
-        return tuple(map(_place, error.mistakes))
+        return tuple(map(_location, error.mistakes))
     return ()
 
 
 def is_in_use(files: Sequence[str]) -> bool:
-    """Return whether an event was decided by these files before. From then on they apply even if they are deleted."""
+    """Return whether these files have decided an event before. From then on they apply even if they are deleted."""
     return all(map(has_decided_events, files))
 
 

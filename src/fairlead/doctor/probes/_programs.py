@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from fairlead.clients import InstalledHook
 
 _TIMEOUT = 10.0
-_LARGEST = 4 << 20
-_VERSIONS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
-"""How a launcher has its version in it: the compiled one, and the one in Python."""
-_ASKS = "import fairlead; print(fairlead.__version__)"
+_MAX_BYTES = 4 << 20
+_VERSION_PATTERNS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
+"""The version in the file of a launcher: of the compiled one, and of the one in Python."""
+_PRINT_VERSION = "import fairlead; print(fairlead.__version__)"
 
 
 def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
@@ -38,7 +38,7 @@ def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
     pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(hook.words)))
     if not pairs and (own := own_launcher()):
         pairs = {(own, sys.executable): None}
-    return tuple(_look(hook, python) for hook, python in pairs)
+    return tuple(_probe_program(hook, python) for hook, python in pairs)
 
 
 def own_launcher() -> str:
@@ -50,7 +50,7 @@ def own_launcher() -> str:
 
 
 def probe_client(name: str, version: tuple[int, int, int] | None) -> Client:
-    """Return the client on the PATH and its version, which is asked for unless it is given."""
+    """Return the client on the PATH and its version. The client is run for the version only if none is given."""
     installer = client_named(name).installer
     return Client(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
 
@@ -58,17 +58,17 @@ def probe_client(name: str, version: tuple[int, int, int] | None) -> Client:
 def others_on_path() -> tuple[str, ...]:
     """Return the programs `fairlead` on the PATH that belong to another installation."""
     own = {os.path.realpath(folder) for folder in launcher_folders()}
-    found = [Path(folder, "fairlead") for folder in os.get_exec_path() if folder.startswith("/")]
-    theirs = [file for file in dict.fromkeys(found) if is_program(str(file))]
+    candidates = [Path(folder, "fairlead") for folder in os.get_exec_path() if folder.startswith("/")]
+    programs = [file for file in dict.fromkeys(candidates) if is_program(str(file))]
     return tuple(
         str(file)
-        for file in theirs
+        for file in programs
         if not {os.path.dirname(os.path.realpath(file)), os.path.realpath(file.parent)} & own
     )
 
 
 def _pair(words: Sequence[str]) -> tuple[str, str]:
-    """Return the launcher and its Python: the one of `--python`, or the one beside it, as the launcher does."""
+    """Return the launcher and its Python. Like the launcher, take that of `--python`, or the one in its folder."""
     hook = words[0] if "/" in words[0] else shutil.which(words[0]) or words[0]
     if "--python" in words[:-1]:
         return hook, words[list(words).index("--python") + 1]
@@ -76,7 +76,7 @@ def _pair(words: Sequence[str]) -> tuple[str, str]:
     return hook, str(next((file for name in ("python3", "python") if (file := beside / name).exists()), sys.executable))
 
 
-def _look(hook: str, python: str) -> Program:
+def _probe_program(hook: str, python: str) -> Program:
     is_there, python_there = Path(hook).is_file(), is_program(python)
     options = ["--python", python] if Path(hook).name == LAUNCHER else []
     return Program(
@@ -88,21 +88,22 @@ def _look(hook: str, python: str) -> Program:
         is_python=is_python_launcher(hook),
         start=_ask([hook, "--version", *options]) if is_program(hook) else ProgramResult(),
         python_there=python_there,
-        imports=_ask([python, "-E", "-P", "-c", _ASKS])
+        imports=_ask([python, "-E", "-P", "-c", _PRINT_VERSION])  # with the options that the launcher uses
         if python_there
-        else ProgramResult(),  # as the launcher starts it
+        else ProgramResult(),
     )
 
 
 def _version_in(hook: str) -> str:
-    """Return the version written in the file: asked for it, the launcher would have Python answer."""
+    """Return the version written in the file. `--version` would return that of Python's Fairlead."""
     try:
         with Path(hook).open("rb") as stream:
-            content = stream.read(_LARGEST)
+            content = stream.read(_MAX_BYTES)
     except OSError:
         return ""
-    found = next((match for form in _VERSIONS if (match := re.search(form, content, re.MULTILINE))), None)
-    return found[1].decode("ascii") if found else ""
+    matches = (re.search(pattern, content, re.MULTILINE) for pattern in _VERSION_PATTERNS)
+    match = next(filter(None, matches), None)
+    return match[1].decode("ascii") if match else ""
 
 
 def _ask(command: Sequence[str]) -> ProgramResult:

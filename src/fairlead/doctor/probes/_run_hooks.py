@@ -1,9 +1,9 @@
-"""Runs hooks as the client does, with a payload that was recorded from it, and measures how long each takes.
+"""Runs hooks as the client does, with recorded payloads of the client, and measures how long each takes.
 
-A run must have no side effects: no command of a policy, no notification, no policy that takes effect because of it.
-So an event is run in this home and folder only if the policy has nothing to run for it and was in use before. All
-others are run isolated: in an empty folder, with an empty home, without a daemon. Hooks of other programs, and ours
-with the user's own `--hooks` or `--rules`, are run only on request: what they do is unknown.
+A run must have no side effects: it runs no command of a policy, sends no notification, and does not make a policy take
+effect. So a hook is run in this home and folder only if the policy has nothing to run for its event, and was in use
+before. All others are run isolated: in an empty folder, with an empty home, without a daemon. Hooks of other programs,
+and ours with the user's own `--hooks` or `--rules`, are run only on request, because their effects are unknown.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 _MAX_SECONDS = 15.0
 _MAX_SECONDS_FOR_ALL = 45.0
-"""With a daemon that hangs, each takes two seconds longer."""
+"""If the daemon hangs, each hook takes two seconds longer."""
 _DAEMON_TIMEOUT = 10.0
 _MAX_OUTPUT = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
 _NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
 _MORE_RUNS = 4
-"""Runs of a hook that was slow, of which the fastest counts."""
+"""How often a slow hook is run again. The fastest run counts."""
 
 
 class RunContext(msgspec.Struct, frozen=True):
@@ -53,20 +53,21 @@ class RunContext(msgspec.Struct, frozen=True):
 
     cwd: str
     environ: dict[str, str]
-    """That of this process, with what the settings add."""
+    """The environment of this process, and the variables of the client's settings."""
     layers: tuple[Layer, ...] = ()
     may_run_here: bool = True
-    """The hooks use this home, and its policy is in use already."""
+    """Whether the hooks use this home, and its policy is in use already."""
     run_foreign: bool = False
     client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
-    """Each event here takes seconds then, so only one is run."""
+    """Whether each event takes seconds, so that only one is run here."""
 
 
 def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
-    """Run each hook once. Like the client, run one of those with the same command line."""
-    chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())  # that one only waits
-    chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # a session ends at its end
+    """Run each hook once. Like the client, run only one of several hooks with the same command line."""
+    # A hook that only wakes the session would wait for mail.
+    chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())
+    chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # SessionEnd last
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
     try:
         runner = _HookRunner(context, scratch)
@@ -77,7 +78,7 @@ def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
 
 
 def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
-    """Return a recorded payload, with a session, a folder and a call that have no effect."""
+    """Return a recorded payload, with the doctor's session, this folder, and a tool call without an effect."""
     here = {"session_id": DOCTOR_SESSION, "cwd": cwd, "transcript_path": transcript}
     more = client_named(client).installer.harmless_payload(event)
     try:
@@ -87,7 +88,7 @@ def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_
 
 
 class _HookRunner:
-    """Runs hooks one after the other, and observes the daemon meanwhile."""
+    """Runs hooks one after the other, and finds out whether the daemon answers them."""
 
     def __init__(self, context: RunContext, scratch: str) -> None:
         self._context = context
@@ -115,7 +116,7 @@ class _HookRunner:
             for _ in range(_MORE_RUNS):  # a slow run may be chance, as on a busy machine
                 if run.seconds <= SLOW_SECONDS:
                     break
-                run = min(run, self._run_once(hook, run, "daemon"), key=lambda one: one.seconds)
+                run = min(run, self._run_once(hook, run, "daemon"), key=lambda timed: timed.seconds)
             return run
         if self._may_start_daemon() and not self.started_daemon and status_of(self._socket) is None:
             self.started_daemon, self.daemon_came_up = True, self._wait_for_daemon()
@@ -140,12 +141,12 @@ class _HookRunner:
         return msgspec.structs.replace(run, route=route, **outcome)
 
     def _environment(self, route: Route) -> dict[str, str]:
-        """Return what the client sets, without what belongs to a session that may be running here."""
+        """Return the environment that the client sets, without variables of a session that may run this process."""
         env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
         env = client_named(self._context.client).installer.hook_environment(env, DOCTOR_SESSION, self._context.cwd)
         return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
 
-    # -- the daemon meanwhile ----------------------------------------------------------------------------
+    # -- the daemon --------------------------------------------------------------------------------------
 
     def _journal_end(self) -> Position | None:
         try:
@@ -230,5 +231,5 @@ def _read(file: BinaryIO | Any) -> bytes:
 
 
 def select_hooks(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
-    """Yield the hooks to run or list: ours in the requested scopes, and all of other programs."""
+    """Yield the hooks to run or list: our hooks in the requested scopes, and all hooks of other programs."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

@@ -24,7 +24,7 @@ _CHECK_TIMEOUT = 5.0
 """Seconds for the check of all pages of a database, which takes about 0.1 s per 100 MB."""
 _STEPS = 10_000
 _NOT_CHECKED = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-"""Out of time, or locked by a daemon that creates or upgrades it: no damage."""
+"""The check took too long, or a daemon that creates or upgrades the database has locked it. Neither is damage."""
 _PRIMARY_CODE = 0xFF
 """The lower byte of an extended error code is the primary one."""
 _LOG_TAIL = 4096
@@ -32,7 +32,7 @@ _STARTED = "fairlead: listening at "
 
 
 def probe_state() -> State:
-    """Return the state of the state folder."""
+    """Return the facts about the state folder."""
     folder = state_folder()
     return State(
         folder=entry(folder),
@@ -50,7 +50,7 @@ def probe_state() -> State:
 
 
 def _write_error(folder: str) -> str:
-    """Return why the folder cannot be written. It is tried: permissions say nothing of a read-only or full disk."""
+    """Return why the folder cannot be written. Writes a file: permissions do not show a read-only or full disk."""
     existing = next(path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path))
     try:
         with tempfile.NamedTemporaryFile(prefix=".doctor.", dir=existing) as file:
@@ -116,7 +116,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _check_database(file: str) -> tuple[str, str, bool]:
-    """Return the revision, what is wrong, and whether all pages were checked in time. Read-only."""
+    """Return the revision, the problem, and whether all pages were checked in time. Opens the file read-only."""
     from fairlead.store import REVISION_TABLE
 
     deadline = monotonic() + _CHECK_TIMEOUT

@@ -1,7 +1,7 @@
-"""Hooks of the user's own that a policy lists: loaded in a worker process, called over a socket.
+"""The user's own hooks that a policy lists: loaded in a worker process, called over a socket.
 
-The worker belongs to a policy file and an interpreter. A hook that hangs, crashes, leaks or prints harms this process
-alone. Modules are imported on first use, because most events need none of them.
+Each policy file and interpreter has its own worker. A hook that hangs, crashes, leaks or prints affects only it.
+Modules are imported on first use, because most events need none of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.hooks.own._messages import EVENT_LIMIT, Answer, Ask, Loaded, LoadRequest
+    from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest
     from fairlead.hooks.own._process import (
         HookWorkerError,
         WorkerProcess,
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVENT_LIMIT",
-    "Answer",
-    "Ask",
+    "EventReply",
+    "EventRequest",
     "HookWorkerError",
+    "LoadReply",
     "LoadRequest",
-    "Loaded",
     "WorkerProcess",
     "ask_once",
     "caller_variables",
@@ -36,7 +36,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_messages": ("EVENT_LIMIT", "Answer", "Ask", "LoadRequest", "Loaded"),
+        "_messages": ("EVENT_LIMIT", "EventReply", "EventRequest", "LoadRequest", "LoadReply"),
         "_process": (
             "HookWorkerError",
             "WorkerProcess",

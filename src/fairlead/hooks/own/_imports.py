@@ -1,7 +1,7 @@
 """Finds the modules of a project that a Python file imports, without running any of them.
 
-Run as a script, by the interpreter that will load the file: it prints the digests as JSON. The standard library is all
-that it needs.
+As a script, it prints the digests of these files as JSON. The interpreter that will load the hook file runs it, so it
+needs only the standard library.
 """
 
 import ast
@@ -15,11 +15,11 @@ from importlib.machinery import ModuleSpec
 _STANDARD_LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OWN = frozenset({"fairlead", "msgspec"})
-"""Packages that the worker brings along."""
+"""Packages that the worker provides."""
 
 
 def is_local(name: str, origin: str | None) -> bool:
-    """Return whether a module is a file of a project, and not one of the standard library or an installed package."""
+    """Return whether a module is a file of a project, not of the standard library or an installed package."""
     if not origin or name.partition(".")[0] in _OWN or not os.path.isabs(origin):
         return False
     path = os.path.realpath(origin)
@@ -33,7 +33,7 @@ def digest_of(path: str) -> str:
 
 
 def find_local_imports(path: str) -> dict[str, str]:
-    """Return the digests of a file and of all local modules that it imports, also inside of functions, by path."""
+    """Return the digests, by path, of a file and of all local modules that it imports, even inside functions."""
     sys.path.insert(0, os.path.dirname(path))
     digests: dict[str, str] = {}
     waiting = [(path, "")]
@@ -48,7 +48,7 @@ def find_local_imports(path: str) -> dict[str, str]:
 
 
 def _imported_names(path: str, package: str) -> Iterator[str]:
-    """Yield the modules that a file may import; `from a import b` may mean the module `a.b`."""
+    """Yield the names of the modules that a file may import. `from a import b` may import the module `a.b`."""
     with open(path, "rb") as file:
         try:
             tree = ast.parse(file.read(), path)
@@ -73,7 +73,7 @@ def _absolute(module: str, package: str, level: int) -> str:
 
 
 def _files_of(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the local files that an import of a module runs, each with the package that it belongs to."""
+    """Yield the local files that run when a module is imported, each with its package."""
     folders, parts = None, name.split(".")
     for depth in range(1, len(parts) + 1):
         whole = ".".join(parts[:depth])

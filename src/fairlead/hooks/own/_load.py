@@ -1,4 +1,4 @@
-"""Loads hook files in a worker. Each module of the project is compared with what was trusted before it runs."""
+"""Loads hook files in a worker. Before a module of the project runs, its digest is compared with the trusted one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MANAGER_NAME = "hooks"
 
 
 class NotTrusted(ImportError):
-    """A module of the project is not as it was when the hooks were trusted."""
+    """A module of the project has changed since the hooks were trusted, or was not trusted with them."""
 
 
 def load_hooks(files: Iterable[str], digests: Mapping[str, str]) -> HookManager:
-    """Return a manager with the hooks of all files. Raises whatever the files raise."""
+    """Return a manager with the hooks of all files. Exceptions of the files are not caught."""
     sys.meta_path.insert(0, _TrustedFinder(digests))
     manager = HookManager()
     for file in files:
@@ -37,7 +37,7 @@ def load_hooks(files: Iterable[str], digests: Mapping[str, str]) -> HookManager:
 
 
 def describe_load_error(error: BaseException, files: Iterable[str]) -> str:
-    """Return an error of a file on one line, with the file and the line in it."""
+    """Return an error that a hook file raised as one line, with file name and line number."""
     own = set(files)
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
@@ -66,21 +66,21 @@ def _load(file: str, digests: Mapping[str, str]) -> ModuleType:
 
 
 class _TrustedLoader(SourceFileLoader):
-    """Runs the bytes that it has checked, and no compiled file."""
+    """Runs the source bytes that it has checked, never a compiled file."""
 
     def __init__(self, name: str, path: str, digests: Mapping[str, str]) -> None:
         super().__init__(name, path)
         self._digests = digests
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - as the base class has it
-        """Compile the source, if it is as it was when it was trusted."""
+        """Compile the source. Raise `NotTrusted` if its digest is not the trusted one."""
         data = self.get_data(self.path)
         _check(self.path, sha256(data).hexdigest(), self._digests)
         return self.source_to_code(data, self.path)
 
 
 class _TrustedFinder:
-    """Finds modules as the other finders do, and has those of the project checked."""
+    """Finds modules by the other finders. Modules of the project are checked before they run."""
 
     def __init__(self, digests: Mapping[str, str]) -> None:
         self._digests = digests
@@ -100,7 +100,7 @@ class _TrustedFinder:
             return spec
         if isinstance(spec.loader, SourceFileLoader):
             spec.loader, spec.cached = _TrustedLoader(name, spec.origin, self._digests), None
-        else:  # an extension module: it is read again when it is loaded
+        else:  # an extension module, which the system reads again when it loads it
             _check(spec.origin, digest_of(spec.origin), self._digests)
         return spec
 

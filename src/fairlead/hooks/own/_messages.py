@@ -1,8 +1,8 @@
-"""What a worker and its owner send each other: a length of four bytes, then msgpack.
+"""The messages between a worker and its owner: a length of four bytes, then msgpack.
 
-The first exchange is the request to load files, answered in JSON, because an interpreter without msgspec has to answer
-it too. After that each message of the owner hands over a socket, on which events are asked one after the other: as many
-sockets as there are events at once.
+The owner first sends a `LoadRequest`. Its reply is JSON, because an interpreter without msgspec has to reply, too. Each
+later message of the owner passes a socket to the worker. An event is sent on one of these sockets, and the reply comes
+back on the same; there are as many sockets as concurrent events.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class LoadRequest(msgspec.Struct, frozen=True, array_like=True):
     """SHA-256 of each file and of each module of the project that may be loaded, by its path."""
 
 
-class Loaded(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was loaded."""
+class LoadReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The reply to a `LoadRequest`."""
 
     problem: str = ""
-    """Why the files cannot be used."""
+    """The reason why the files cannot be used."""
     limits: dict[str, float] = {}
-    """Event → the seconds that all of its hooks may take together. Of events without a type: `*`."""
+    """Event → the seconds that all of its hooks may take together. `*` is for events without a type."""
     observed: tuple[str, ...] = ()
-    """The events with hooks that observe: they see what others have blocked, too."""
+    """The events with hooks that observe. These are called for blocked events, too."""
 
     def limit_of(self, event: str, *, observe_only: bool) -> float | None:
         """Return the seconds that the hooks of an event may take; `None` if it has none."""
@@ -47,8 +47,8 @@ class Loaded(msgspec.Struct, frozen=True, omit_defaults=True):
         return None if observe_only and name not in self.observed else self.limits.get(name)
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True):
-    """An event for the hooks."""
+class EventRequest(msgspec.Struct, frozen=True, array_like=True):
+    """The request to call the hooks for an event."""
 
     event: str
     client: str
@@ -56,23 +56,23 @@ class Ask(msgspec.Struct, frozen=True, array_like=True):
     cwd: str | None = None
     env: dict[str, str] = {}
     tool_input: dict[str, Any] | None = None
-    """In place of the payload's, if other hooks have rewritten it."""
+    """Replaces the payload's input if other hooks have rewritten it."""
     observe_only: bool = False
-    """The event is blocked already: only the hooks that observe are called."""
+    """Whether to call only hooks that observe, because the event is blocked already."""
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What the hooks made of an event."""
+class EventReply(msgspec.Struct, frozen=True, array_like=True):
+    """The reply to an `EventRequest`."""
 
     output: HookOutput = HookOutput()
     decided_by: str = ""
-    """The hook whose answer counts, if one has blocked, asked or granted."""
+    """The hook that has blocked, asked or granted with the strictest answer."""
     log: tuple[str, ...] = ()
-    """Failures that block nothing."""
+    """Failures that do not block the event."""
     is_stuck: bool = False
-    """A hook has not returned within its limit, and still runs."""
+    """Whether a hook has not returned within its limit, and still runs."""
     memory: int = 0
-    """Bytes of memory that the worker holds."""
+    """Bytes of memory that the worker uses."""
 
 
 def send(connection: socket, data: bytes) -> None:
@@ -81,7 +81,7 @@ def send(connection: socket, data: bytes) -> None:
 
 
 def receive(connection: socket) -> bytes:
-    """Return the next message. Raises `EOFError` if the other side has closed, `TimeoutError` as the socket does."""
+    """Return the next message. Raises `EOFError` if the other side has closed, `TimeoutError` if it is slow."""
     data = connection.recv(_READ_SIZE)
     while data and (len(data) < _LENGTH or len(data) < _LENGTH + int.from_bytes(data[:_LENGTH], "big")):
         more = connection.recv(_READ_SIZE)

@@ -1,4 +1,4 @@
-"""Owns a worker process: starts it, asks it, ends it. For the daemon, and for one event without a daemon."""
+"""Starts a worker process, sends requests to it, and ends it: for the daemon, or for one event without a daemon."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import msgspec
 
 from fairlead.clients import client_or_default
 from fairlead.errors import FairleadError
-from fairlead.hooks.own._messages import Answer, Loaded, LoadRequest, receive, send
+from fairlead.hooks.own._messages import EventReply, LoadReply, LoadRequest, receive, send
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.hooks.own._messages import Ask
+    from fairlead.hooks.own._messages import EventRequest
 
 _ANY_CLIENT = (
     *("FAIRLEAD_HOME", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
@@ -27,18 +27,18 @@ _ANY_CLIENT = (
 )
 _KEPT = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"})
 _KEPT_PREFIXES = ("LC_", "XDG_")
-"""The variables of the worker itself."""
+"""The environment variables that the worker process inherits."""
 
 _LOAD_LIMIT = 20.0
 """Seconds for the interpreter to start and for the files to load."""
 _GRACE = 0.5
-"""Seconds after the limit of the hooks, which the worker keeps by itself unless the interpreter hangs."""
+"""Seconds added to the limit of the hooks. The worker enforces the limit itself, unless its interpreter hangs."""
 _SCAN_LIMIT = 30.0
 _SOCKET = 3
 
 
 def caller_variables(client: str) -> tuple[str, ...]:
-    """Return the variables of the caller that are in `ctx.env` of a hook: those that the launcher sends."""
+    """Return the names of the caller's variables in `ctx.env` of a hook. The launcher sends the same ones."""
     own = client_or_default(client).variables
     return (*_ANY_CLIENT, *filter(None, (own.config_dir, own.project_dir, own.env_file, *own.while_waiting)))
 
@@ -49,26 +49,26 @@ class HookWorkerError(FairleadError):
     def __init__(self, message: str, *, is_suspect: bool = False) -> None:
         super().__init__(message)
         self.is_suspect = is_suspect
-        """Other events were asked at the same time: the hooks of one of those may have been the cause."""
+        """Whether the hooks of another event may be the cause, because the worker handled several at the same time."""
 
 
 class WorkerProcess:
-    """A process that has loaded hook files. May be asked from several threads at once."""
+    """A worker process that has loaded hook files. Thread-safe."""
 
     def __init__(self, interpreter: str, folder: str, request: LoadRequest, output: int) -> None:
-        """Start the process in a folder. `output` is the file descriptor that its hooks print to.
+        """Start the process in a folder. `output` is the file descriptor for the stdout and stderr of its hooks.
 
-        Raises `HookWorkerError` if it cannot be started, or the files cannot be loaded.
+        Raises `HookWorkerError` if the process cannot be started, or the files cannot be loaded.
         """
         self.request = request
         self.calls = 0
         self.memory = 0
         self.is_stuck = False
         self._lock = Lock()
-        self._lanes: list[socket.socket] = []
+        self._idle_connections: list[socket.socket] = []
         self._in_flight = 0
         self._end = ""
-        """How it ended; empty while it runs."""
+        """A description of how the process ended; "" while it runs."""
         self._alone_at_end = False
         self._control, self.pid = _spawn(interpreter, folder, output)
         try:
@@ -77,11 +77,11 @@ class WorkerProcess:
             self.end("")
             raise
 
-    def _load(self, request: LoadRequest) -> Loaded:
+    def _load(self, request: LoadRequest) -> LoadReply:
         self._control.settimeout(_LOAD_LIMIT)
         try:
             send(self._control, msgspec.msgpack.encode(request))
-            loaded = msgspec.json.decode(receive(self._control), type=Loaded)
+            loaded = msgspec.json.decode(receive(self._control), type=LoadReply)
         except TimeoutError:
             raise HookWorkerError(f"they were not loaded within {_LOAD_LIMIT:g} s") from None
         except (EOFError, OSError):
@@ -93,32 +93,32 @@ class WorkerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be asked. A process that nobody asks may have died unnoticed."""
+        """Whether requests can be sent. The death of an idle process is not noticed."""
         return not self._end
 
     @property
     def in_flight(self) -> int:
-        """The number of events that it is asked now."""
+        """The number of events that the process is handling."""
         return self._in_flight
 
-    def ask(self, data: bytes, limit: float) -> Answer:
-        """Return the answer to an encoded `Ask`. Raises `HookWorkerError` if there is none within some seconds."""
+    def ask(self, data: bytes, limit: float) -> EventReply:
+        """Return the reply to an encoded `EventRequest`. Raises `HookWorkerError` if none arrives in time."""
         with self._lock:
-            lane = self._lanes.pop() if self._lanes else None
+            connection = self._idle_connections.pop() if self._idle_connections else None
             self._in_flight += 1
             self.calls += 1
         try:
-            lane = lane or self._open_lane()
-            lane.settimeout(limit + _GRACE)
-            send(lane, data)
-            answer = msgspec.msgpack.decode(receive(lane), type=Answer)
+            connection = connection or self._open_connection()
+            connection.settimeout(limit + _GRACE)
+            send(connection, data)
+            answer = msgspec.msgpack.decode(receive(connection), type=EventReply)
         except TimeoutError:
-            _close(lane)
+            _close(connection)
             self.end(f"was ended, because its hooks had not answered within {limit:g} s")
             text = f"they have not answered within {limit:g} s"
             raise HookWorkerError(text, is_suspect=not self._alone_at_end) from None
         except (EOFError, OSError, msgspec.DecodeError):
-            _close(lane)
+            _close(connection)
             how = self.end("has ended")
             raise HookWorkerError(f"their process {how}", is_suspect=not self._alone_at_end) from None
         finally:
@@ -127,47 +127,53 @@ class WorkerProcess:
         self.memory = max(self.memory, answer.memory)
         self.is_stuck = self.is_stuck or answer.is_stuck
         with self._lock:
-            self._lanes.append(lane)
+            self._idle_connections.append(connection)
         return answer
 
-    def _open_lane(self) -> socket.socket:
+    def _open_connection(self) -> socket.socket:
         own, other = socket.socketpair()
         with other:
             socket.send_fds(self._control, [b"+"], [other.fileno()])
         return own
 
     def end(self, why: str) -> str:
-        """End the process and what it has started, and return how it ended: `why`, or by itself."""
+        """Kill the process and its children. Return how it ended: `why`, or that it had ended by itself."""
         with self._lock:
             if self._end:
                 return self._end
             self._alone_at_end = self._in_flight <= 1
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)  # one that has ended already keeps its status
+                os.killpg(self.pid, signal.SIGKILL)  # a process that has ended already keeps its exit status
             self._end = _describe_end(self.pid, why)
-            for lane in self._lanes:
-                lane.close()
-            self._lanes.clear()
+            for connection in self._idle_connections:
+                connection.close()
+            self._idle_connections.clear()
             self._control.close()
             return self._end
 
 
 def ask_once(  # noqa: PLR0913 - what a worker is, and what it is asked
-    interpreter: str, folder: str, request: LoadRequest, ask: Ask, *, output: int, loaded: Loaded | None = None
-) -> Answer:
-    """Ask a worker that is started for one event. `loaded` is what an earlier one has loaded, if that is known."""
+    interpreter: str,
+    folder: str,
+    request: LoadRequest,
+    ask: EventRequest,
+    *,
+    output: int,
+    loaded: LoadReply | None = None,
+) -> EventReply:
+    """Start a worker for one event, and return its reply. `loaded` is the `LoadReply` of an earlier worker."""
     if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:
-        return Answer()
+        return EventReply()
     worker = WorkerProcess(interpreter, folder, request, output)
     try:
         limit = worker.loaded.limit_of(ask.event, observe_only=ask.observe_only)
-        return Answer() if limit is None else worker.ask(msgspec.msgpack.encode(ask), limit)
+        return EventReply() if limit is None else worker.ask(msgspec.msgpack.encode(ask), limit)
     finally:
         worker.end("was ended")
 
 
 def find_imports(interpreter: str, file: str) -> dict[str, str]:
-    """Return the digests of a hook file and of the modules of the project that it imports. Runs none of them.
+    """Return the digests of a hook file and of the project's modules that it imports, without running them.
 
     Raises `HookWorkerError` if the interpreter cannot be run.
     """
@@ -201,7 +207,7 @@ def _spawn(interpreter: str, folder: str, output: int) -> tuple[socket.socket, i
     ]
     with other:
         try:
-            other.set_inheritable(other.fileno() == _SOCKET)  # a copy onto itself would be closed by `exec`
+            other.set_inheritable(other.fileno() == _SOCKET)  # `dup2` onto the same number keeps close-on-exec
             pid = os.posix_spawn(program, command, _environment(interpreter), file_actions=files, setsid=True)
         except OSError as error:
             own.close()
@@ -223,7 +229,7 @@ def _folder() -> str:
 
 
 def _describe_end(pid: int, why: str) -> str:
-    """Wait for the end of a process, and return how it ended."""
+    """Wait for a process to end, and describe how it ended."""
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # SIGCHLD is ignored, so the system has reaped it
@@ -237,6 +243,6 @@ def _describe_end(pid: int, why: str) -> str:
     return f"was killed by signal {-status}"
 
 
-def _close(lane: socket.socket | None) -> None:
-    if lane is not None:
-        lane.close()
+def _close(connection: socket.socket | None) -> None:
+    if connection is not None:
+        connection.close()

@@ -1,7 +1,7 @@
-"""Starts a worker in an interpreter that need not have Fairlead installed. Run as a script.
+"""Starts a worker in an interpreter that may not have Fairlead installed. Run as a script.
 
-Arguments: the folder to run in, the folders that hold the packages `fairlead` and `msgspec`, the kind of interpreter
-that they are made for, and the version. Only these two packages are taken from there.
+Arguments: the working directory, the folders that contain the packages `fairlead` and `msgspec`, the cache tag of their
+interpreter, and Fairlead's version. Only these two packages are imported from their folders.
 """
 
 import json
@@ -14,13 +14,13 @@ _SOCKET = 3
 
 
 class _PackageFinder:
-    """Finds the two packages in the folders that were given."""
+    """Finds the packages `fairlead` and `msgspec` in the given folders."""
 
     def __init__(self, folders: dict[str, str]) -> None:
         self._folders = folders
 
     def find_spec(self, name: str, path: object = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Return where a package is; its modules are found as usual."""
+        """Return the spec of one of the two packages. The modules in them are found as usual."""
         return PathFinder.find_spec(name, [self._folders[name]], target) if name in self._folders else None
 
 

@@ -1,4 +1,4 @@
-"""The worker: loads hook files once, then answers events. One thread for each socket that its owner hands over."""
+"""The worker: loads hook files once, then handles events, in one thread for each socket that its owner passes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fairlead.hooks._context import HookContext
 from fairlead.hooks._limits import time_left
 from fairlead.hooks._sync import call_sync
 from fairlead.hooks.own._load import describe_load_error, load_hooks
-from fairlead.hooks.own._messages import EVENT_LIMIT, Answer, Ask, Loaded, LoadRequest, receive, send
+from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest, receive, send
 
 if TYPE_CHECKING:
-    from fairlead.hooks._call import Called
-    from fairlead.hooks._hook import Registered
+    from fairlead.hooks._call import CallResult
+    from fairlead.hooks._hook import RegisteredHook
     from fairlead.hooks._manager import HookManager
 
 _MAX_DATA = 2 * 1024**3
-"""Bytes. What a hook allocates beyond that raises a `MemoryError` in it."""
+"""Bytes. A hook that allocates more gets a `MemoryError`."""
 _MAX_CPU = 900
-"""Seconds of processor time, after which the system ends a worker that nobody ends: its owner has crashed."""
+"""Seconds of processor time, after which the system kills a worker whose owner has crashed."""
 _STRENGTH = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
 _BLOCK = 5
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
@@ -38,7 +38,7 @@ _KIBIBYTE = 1024
 
 
 def serve(number: int) -> None:
-    """Serve the owner at the other end of a socket until it closes it."""
+    """Serve the owner at the other end of a socket until the owner closes it."""
     _limit_resources()
     control = socket.socket(fileno=number)
     os.set_inheritable(number, False)  # noqa: FBT003 - a setter
@@ -46,7 +46,7 @@ def serve(number: int) -> None:
     try:
         manager = load_hooks(request.files, request.digests)
     except BaseException as error:  # noqa: BLE001 - a hook file may raise anything, SystemExit too
-        send(control, msgspec.json.encode(Loaded(describe_load_error(error, request.files))))
+        send(control, msgspec.json.encode(LoadReply(describe_load_error(error, request.files))))
         os._exit(1)
     send(control, msgspec.json.encode(_describe(manager)))
     with suppress(OSError):
@@ -54,9 +54,9 @@ def serve(number: int) -> None:
             data, numbers, _, _ = socket.recv_fds(control, 1, 1)
             if not data:
                 break
-            lane = socket.socket(fileno=numbers[0])
-            Thread(target=_serve_lane, args=(manager, lane), name="fairlead-events", daemon=True).start()
-    os._exit(0)  # hooks that still run are not waited for
+            connection = socket.socket(fileno=numbers[0])
+            Thread(target=_serve_connection, args=(manager, connection), name="fairlead-events", daemon=True).start()
+    os._exit(0)  # does not wait for running hooks
 
 
 def _limit_resources() -> None:
@@ -68,9 +68,9 @@ def _limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _describe(manager: HookManager) -> Loaded:
-    """Return which events have hooks, and for how long they may run."""
-    hooks = manager._plans.hooks  # noqa: SLF001 - of the same package
+def _describe(manager: HookManager) -> LoadReply:
+    """Return the events with hooks, and the time limits of these hooks."""
+    hooks = manager._index.hooks  # noqa: SLF001 - of the same package
     limits: dict[str, float] = {}
     observed: list[str] = []
     kinds: dict[str, type[Event]] = {event.value: event.type for event in HookEvent}
@@ -81,23 +81,23 @@ def _describe(manager: HookManager) -> Loaded:
             limits[name] = min(sum(min(hook.timeout, manager.timeout) for hook in own), EVENT_LIMIT)
         if any(hook.phase == OBSERVE for hook in own):
             observed.append(name)
-    return Loaded(limits=limits, observed=tuple(observed))
+    return LoadReply(limits=limits, observed=tuple(observed))
 
 
-def _serve_lane(manager: HookManager, lane: socket.socket) -> None:
-    decoder = msgspec.msgpack.Decoder(Ask)
+def _serve_connection(manager: HookManager, connection: socket.socket) -> None:
+    decoder = msgspec.msgpack.Decoder(EventRequest)
     with suppress(EOFError, OSError):
         while True:
-            ask = decoder.decode(receive(lane))
+            ask = decoder.decode(receive(connection))
             try:
                 answer = msgspec.msgpack.encode(_answer(manager, ask))
             except Exception as error:  # noqa: BLE001 - an answer that cannot be sent is a failed hook
                 text = f"the hooks have answered what cannot be sent: {type(error).__name__}: {error}"
-                answer = msgspec.msgpack.encode(Answer(HookOutput.deny(text)))
-            send(lane, answer)
+                answer = msgspec.msgpack.encode(EventReply(HookOutput.deny(text)))
+            send(connection, answer)
 
 
-def _answer(manager: HookManager, ask: Ask) -> Answer:
+def _answer(manager: HookManager, ask: EventRequest) -> EventReply:
     event = client_named(ask.client).parse(ask.payload, ask.event)
     if ask.tool_input is not None:
         event = msgspec.structs.replace(event, tool_input=ask.tool_input)
@@ -105,9 +105,9 @@ def _answer(manager: HookManager, ask: Ask) -> Answer:
     return _fire(manager, event, context, observe_only=ask.observe_only)
 
 
-def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_only: bool) -> Answer:
-    """Fire an event as `HookManager.fire_sync` does, and note whose answer counts."""
-    hooks = manager._plans.for_event(event).hooks  # noqa: SLF001 - of the same package
+def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_only: bool) -> EventReply:
+    """Fire an event like `HookManager.fire_sync`, and record which hook decided."""
+    hooks = manager._index.for_event(event).hooks  # noqa: SLF001 - of the same package
     if observe_only:
         hooks = tuple(hook for hook in hooks if hook.phase == OBSERVE)
     calls = call_hooks(hooks, event)
@@ -130,11 +130,11 @@ def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_o
     )
     is_stuck = any(run.outcome == "timed out" for run in result.runs)
     sys.stdout.flush()
-    return Answer(result.output, decided_by, log, is_stuck, _memory())
+    return EventReply(result.output, decided_by, log, is_stuck, _memory())
 
 
-def _strength(hook: Registered, called: Called, *, can_block: bool) -> int:
-    """Return how strongly an answer decides; 0 if it does not."""
+def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> int:
+    """Return the strictness of a hook's answer: the strictest answer decides. 0 if it decides nothing."""
     if hook.phase == OBSERVE:
         return 0
     if called.error is not None or (called.answer is not None and not isinstance(called.answer, HookOutput)):
@@ -146,7 +146,7 @@ def _strength(hook: Registered, called: Called, *, can_block: bool) -> int:
 
 
 def _memory() -> int:
-    """Return the bytes that this process holds now."""
+    """Return the bytes of memory that this process uses."""
     if _STATM is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else _KIBIBYTE)
     return int(os.pread(_STATM, 128, 0).split()[1]) * _PAGE_SIZE

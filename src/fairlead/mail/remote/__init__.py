@@ -1,6 +1,6 @@
-"""Mail between the hosts of a team: who is on them, what is on its way, what has arrived.
+"""Mail between the hosts of a team: their agents, and the packets from and to them.
 
-`MessageService.team` is the way in. Loaded only if this host is in a team.
+`MessageService.team` is the entry point. Imported only if this host is in a team.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.mail.remote._parcels import (
+    from fairlead.mail.remote._packets import (
         MAX_RECEIPTS,
         MESSAGE,
         RECEIPT,
         VOID,
-        AgentNews,
+        AgentAddress,
+        AgentInfo,
         HostSnapshot,
-        MessageParcel,
+        MessagePacket,
         Origin,
-        ParcelSender,
-        Party,
+        PacketSender,
         Receipt,
-        ReceiptParcel,
+        ReceiptPacket,
         decode_message,
         decode_receipts,
         decode_snapshot,
         encode,
     )
-    from fairlead.mail.remote._receiving import IncomingParcel, Received
+    from fairlead.mail.remote._receiving import IncomingPacket, Received
     from fairlead.mail.remote._storage import (
         Backlog,
         Link,
-        NewParcel,
-        OutgoingParcel,
+        NewPacket,
+        OutgoingPacket,
         ReceivedBatch,
         ReceivedMessage,
-        RefusedParcel,
+        RefusedPacket,
         TeamStorage,
     )
     from fairlead.mail.remote._team_mail import TeamMail, TransitState
@@ -46,23 +46,23 @@ __all__ = [
     "MESSAGE",
     "RECEIPT",
     "VOID",
-    "AgentNews",
+    "AgentAddress",
+    "AgentInfo",
     "Backlog",
     "HostSnapshot",
-    "IncomingParcel",
+    "IncomingPacket",
     "Link",
-    "MessageParcel",
-    "NewParcel",
+    "MessagePacket",
+    "NewPacket",
     "Origin",
-    "OutgoingParcel",
-    "ParcelSender",
-    "Party",
+    "OutgoingPacket",
+    "PacketSender",
     "Receipt",
-    "ReceiptParcel",
+    "ReceiptPacket",
     "Received",
     "ReceivedBatch",
     "ReceivedMessage",
-    "RefusedParcel",
+    "RefusedPacket",
     "TeamMail",
     "TeamStorage",
     "TransitState",
@@ -75,33 +75,33 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_parcels": (
-            "AgentNews",
+        "_packets": (
+            "AgentInfo",
             "HostSnapshot",
             "MAX_RECEIPTS",
             "MESSAGE",
-            "MessageParcel",
+            "MessagePacket",
             "Origin",
-            "ParcelSender",
-            "Party",
+            "PacketSender",
+            "AgentAddress",
             "RECEIPT",
             "Receipt",
-            "ReceiptParcel",
+            "ReceiptPacket",
             "VOID",
             "decode_message",
             "decode_receipts",
             "decode_snapshot",
             "encode",
         ),
-        "_receiving": ("IncomingParcel", "Received"),
+        "_receiving": ("IncomingPacket", "Received"),
         "_storage": (
             "Backlog",
             "Link",
-            "NewParcel",
-            "OutgoingParcel",
+            "NewPacket",
+            "OutgoingPacket",
             "ReceivedBatch",
             "ReceivedMessage",
-            "RefusedParcel",
+            "RefusedPacket",
             "TeamStorage",
         ),
         "_team_mail": ("TeamMail", "TransitState"),

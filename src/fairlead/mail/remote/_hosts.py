@@ -1,7 +1,6 @@
-"""The other hosts of the team: what is known of their agents and topics, and how their names resolve.
+"""The other hosts of the team: their agents and topics, and how names of the form `agent@host` are resolved.
 
-An agent of another host becomes a row of the storage when mail first names it. Changes are made under the lock of the
-cache.
+An agent of another host is stored here when a message first names it. All changes are made under the lock of the cache.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from fairlead.mail._errors import NoSuchAgent
 from fairlead.mail._names import normalize_name, quote
 from fairlead.mail._storage import Alias
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, SCRIPT, USER, Agent
-from fairlead.mail.remote._parcels import AgentNews, Party, decode_snapshot
+from fairlead.mail.remote._packets import AgentAddress, AgentInfo, decode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,34 +28,34 @@ if TYPE_CHECKING:
 _FIXED = {agent.id: agent.name for agent in (USER, FAIRLEAD, SCRIPT)}
 _FIXED_IDS = {normalize_name(name): number for number, name in _FIXED.items()}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,39}(/[a-z0-9][a-z0-9-]{0,60})?")
-_OUTSIDE = frozenset({"pending", "removed"})
-"""States of hosts to which no mail goes."""
+_WITHOUT_MAIL = frozenset({"pending", "removed"})
+"""The states of hosts to which no mail is sent."""
 _MAX_LISTED = 8
-_decode_parties = msgspec.json.Decoder(tuple[Party, ...]).decode
+_decode_addresses = msgspec.json.Decoder(tuple[AgentAddress, ...]).decode
 
 
-class HostNews:
-    """What is known of one host."""
+class HostInfo:
+    """One host with its agents and topics."""
 
     def __init__(self, record: HostRecord) -> None:
-        """Index the newest news."""
+        """Index the newest snapshot of the host."""
         self.record = record
         snapshot = decode_snapshot(record.snapshot)
         self.id, self.name, self.state, self.snapshot = record.host, record.name, record.state, record.snapshot
         self.agents = {one.id: one for one in snapshot.agents}
         self.topics = {normalize_name(name): ids for name, ids in snapshot.topics.items()}
         self.numbers = {normalize_name(name): one.id for one in snapshot.agents for name in one.formers}
-        """Ids by current and former name."""
+        """The ids of agents by current and former name."""
         self.numbers |= {normalize_name(one.name): one.id for one in snapshot.agents}
         self.numbers |= _FIXED_IDS
 
     @property
     def can_be_addressed(self) -> bool:
-        """Whether mail goes to it."""
-        return self.state not in _OUTSIDE
+        """Whether mail may be sent to this host."""
+        return self.state not in _WITHOUT_MAIL
 
     def is_alive(self, number: int) -> bool:
-        """Return whether an agent has not ended, by the newest news."""
+        """Return whether an agent exists and has not ended, by the newest snapshot."""
         return number in self.agents and not self.agents[number].ended
 
 
@@ -71,18 +70,18 @@ class TeamHosts:
         self._team = team
         self._agents = agents
         self._now = now
-        self._hosts: dict[str, HostNews] = {}
+        self._hosts: dict[str, HostInfo] = {}
         self.local_id = ""
         self.local_name = ""
 
     # -- lookups ---------------------------------------------------------------------------------------
 
-    def get(self, host: str) -> HostNews | None:
-        """Return what is known of a host."""
+    def get(self, host: str) -> HostInfo | None:
+        """Return a host; None if it is not known."""
         return self._hosts.get(host)
 
     def name_of(self, host: str) -> str:
-        """Return the name of a host; its id if it is not known."""
+        """Return the name of a host; its id if the host is not known."""
         return self._hosts[host].name if host in self._hosts else host
 
     def snapshot_of(self, host: str) -> bytes:
@@ -90,26 +89,29 @@ class TeamHosts:
         return self._hosts[host].snapshot if host in self._hosts else b""
 
     def records(self) -> list[HostRecord]:
-        """Return what is stored of the other hosts."""
+        """Return the stored records of the other hosts."""
         return [one.record for one in self._hosts.values()]
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of `name@host`, or of a name that only one other host has. Raises `NoSuchAgent`."""
+        """Return the agent of `name@host`, or of a name that only one other host has.
+
+        Raises `unknown`, or a `NoSuchAgent` that says more.
+        """
         name, at, host_name = normalize_name(written).rpartition("@")
         if at:
             return self._on_host(name, host_name, written)
-        found = [
+        matches = [
             (host, host.numbers[host_name])
             for host in self._hosts.values()
             if host.can_be_addressed and host_name in host.numbers
         ]
-        found = [one for one in found if one[0].is_alive(one[1])] or found
-        if not found:
+        matches = [one for one in matches if one[0].is_alive(one[1])] or matches
+        if not matches:
             raise self._with_nearest(host_name, unknown)
-        if len(found) > 1:
-            names = tuple(sorted(f"{_name_on(host, number)}@{host.name}" for host, number in found))
+        if len(matches) > 1:
+            names = tuple(sorted(f"{_name_on(host, number)}@{host.name}" for host, number in matches))
             raise NoSuchAgent(f"{quote(written)} is on several hosts; name one: {_listed(names)}", names)
-        host, number = found[0]
+        host, number = matches[0]
         return self.ensure(host.id, number)
 
     def subscribers(self, topic: str) -> list[Agent]:
@@ -130,20 +132,20 @@ class TeamHosts:
     def other_recipients(self, message: int) -> list[int]:
         """Return the recipients of a message of another host that have no delivery here."""
         text = self._team.others_of(message)
-        parties = _decode_parties(text) if text else ()
-        here = [one.id for one in parties if one.host == self.local_id]
-        known = [(one.host, AgentNews(one.id, one.name)) for one in parties if self._can_be_addressed(one.host)]
+        addresses = _decode_addresses(text) if text else ()
+        here = [one.id for one in addresses if one.host == self.local_id]
+        known = [(one.host, AgentInfo(one.id, one.name)) for one in addresses if self._can_be_addressed(one.host)]
         return [*here, *(agent.id for agent in self.ensure_all(known))]
 
     # -- changes ---------------------------------------------------------------------------------------
 
     def load(self, records: Iterable[HostRecord]) -> None:
-        """Start with what was stored."""
+        """Start with the stored hosts."""
         for record in records:
-            self._hosts[record.host] = HostNews(record)
+            self._hosts[record.host] = HostInfo(record)
 
-    def forget(self) -> None:
-        """Forget all hosts, and this one's name."""
+    def clear(self) -> None:
+        """Remove all hosts, and the id and name of this host."""
         self._hosts.clear()
         self.local_id = self.local_name = ""
 
@@ -152,12 +154,12 @@ class TeamHosts:
         return list(self._hosts)
 
     def update(self, record: HostRecord) -> None:
-        """Store the news of a host; agents that mail has named follow them, with their former names."""
-        news = HostNews(record)
+        """Store the record of a host, and update its agents that mail has named. Their former names are kept."""
+        info = HostInfo(record)
         changed: list[Agent] = []
         aliases: list[Alias] = []
         for agent in self._agents.remote_of(record.host):
-            new = self._followed(agent, news)
+            new = self._updated(agent, info)
             if new != agent:
                 changed.append(new)
             if new.name != agent.name:
@@ -167,28 +169,28 @@ class TeamHosts:
             self._storage.save_agents(changed, aliases)
         for agent in changed:
             self._agents.put(agent)
-        self._hosts[record.host] = news
+        self._hosts[record.host] = info
 
     def ensure(self, host: str, number: int, name: str = "", project: str = "") -> Agent:
-        """Return the agent with an id on another host; stores it if mail names it for the first time."""
-        return self.ensure_all([(host, self._hosts[host].agents.get(number) or AgentNews(number, name, project))])[0]
+        """Return the agent with an id on another host. It is stored if mail names it for the first time."""
+        return self.ensure_all([(host, self._hosts[host].agents.get(number) or AgentInfo(number, name, project))])[0]
 
-    def ensure_all(self, wanted: Iterable[tuple[str, AgentNews]]) -> list[Agent]:
-        """Return agents of other hosts; stores those that mail names for the first time, in one transaction."""
-        found: dict[tuple[str, int], Agent] = {}
+    def ensure_all(self, wanted: Iterable[tuple[str, AgentInfo]]) -> list[Agent]:
+        """Return agents of other hosts. Those that mail names for the first time are stored, in one transaction."""
+        agents: dict[tuple[str, int], Agent] = {}
         new: list[Agent] = []
-        for host, described in wanted:
-            key = (host, described.id)
-            agent = self._agents.remote(*key) or found.get(key)
+        for host, info in wanted:
+            key = (host, info.id)
+            agent = self._agents.remote(*key) or agents.get(key)
             if agent is None:
-                agent = self._new_agent(self._hosts[host], described)
+                agent = self._new_agent(self._hosts[host], info)
                 new.append(agent)
-            found[key] = agent
+            agents[key] = agent
         if new:
             self._storage.save_agents(new)
         for agent in new:
             self._agents.put(agent)
-        return list(found.values())
+        return list(agents.values())
 
     # -- internal --------------------------------------------------------------------------------------
 
@@ -196,7 +198,7 @@ class TeamHosts:
         if host_name == self.local_name:
             return self._agents.by_name(name)
         named = [one for one in self._hosts.values() if one.name == host_name]
-        # A host that was removed may have had the name before.
+        # A removed host may have had the same name.
         host = next((one for one in named if one.can_be_addressed), next(iter(named[::-1]), None))
         if host is None or not host.can_be_addressed:
             raise self._no_such_host(host_name, host)
@@ -210,7 +212,7 @@ class TeamHosts:
         hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
         raise NoSuchAgent(f"no agent on {host.name} is called {quote(name)}{hint}", nearest)
 
-    def _no_such_host(self, name: str, host: HostNews | None) -> NoSuchAgent:
+    def _no_such_host(self, name: str, host: HostInfo | None) -> NoSuchAgent:
         if host is not None:
             state = "was removed from the team" if host.state == "removed" else "is not confirmed yet"
             return NoSuchAgent(f"the host {host.name} {state}; no mail goes to it")
@@ -219,7 +221,7 @@ class TeamHosts:
         return NoSuchAgent(f"no host of the team is called {quote(name)}{hint}")
 
     def _with_nearest(self, name: str, unknown: NoSuchAgent) -> NoSuchAgent:
-        """Return the error about a name that nobody has, with similar names of other hosts if this one has none."""
+        """Return the error about an unknown name. If this host has no similar names, those of other hosts are added."""
         if unknown.nearest:
             return unknown
         nearest = _nearest(name, [host for host in self._hosts.values() if host.can_be_addressed])
@@ -230,7 +232,7 @@ class TeamHosts:
     def _can_be_addressed(self, host: str) -> bool:
         return host in self._hosts and self._hosts[host].can_be_addressed
 
-    def _subscribers(self, topic: str) -> list[tuple[str, AgentNews]]:
+    def _subscribers(self, topic: str) -> list[tuple[str, AgentInfo]]:
         return [
             (host.id, host.agents[number])
             for host in self._hosts.values()
@@ -239,50 +241,50 @@ class TeamHosts:
             if host.is_alive(number)
         ]
 
-    def _new_agent(self, host: HostNews, described: AgentNews) -> Agent:
+    def _new_agent(self, host: HostInfo, info: AgentInfo) -> Agent:
         now = self._now()
         return Agent(
             id=self._agents.new_remote_id(),
-            name=f"{_valid_name(described)}@{host.name}",
-            session=described.session,
-            project=described.project,
+            name=f"{_valid_name(info)}@{host.name}",
+            session=info.session,
+            project=info.project,
             created=now,
             seen=now,
-            ended=described.ended,
+            ended=info.ended,
             host=host.id,
-            remote=described.id,
+            remote=info.id,
         )
 
-    def _followed(self, agent: Agent, news: HostNews) -> Agent:
-        """Return an agent as the news describe it; one that they do not name any more has ended."""
-        described = news.agents.get(agent.remote)
-        if news.state == "removed" or (described is None and news.agents and agent.remote >= FIRST_ID):
+    def _updated(self, agent: Agent, host: HostInfo) -> Agent:
+        """Return an agent with the fields of its host's snapshot. An agent that is missing in it has ended."""
+        info = host.agents.get(agent.remote)
+        if host.state == "removed" or (info is None and host.agents and agent.remote >= FIRST_ID):
             return replace(agent, ended=agent.ended or self._now())
-        if described is None:
+        if info is None:
             return agent
         return replace(
             agent,
-            name=f"{_valid_name(described)}@{news.name}",
-            session=described.session,
-            project=described.project,
-            ended=described.ended,
+            name=f"{_valid_name(info)}@{host.name}",
+            session=info.session,
+            project=info.project,
+            ended=info.ended,
         )
 
 
-def _name_on(host: HostNews, number: int) -> str:
-    return _valid_name(host.agents.get(number) or AgentNews(number, ""))
+def _name_on(host: HostInfo, number: int) -> str:
+    return _valid_name(host.agents.get(number) or AgentInfo(number, ""))
 
 
-def _valid_name(agent: AgentNews) -> str:
-    """Return the name of an agent without its host: of ours alone, and that of a person for the person alone."""
+def _valid_name(agent: AgentInfo) -> str:
+    """Return the name of an agent without its host; `agent-ID` if the name is invalid or reserved for another agent."""
     if agent.id in _FIXED:
         return _FIXED[agent.id]
     is_valid = _NAME.fullmatch(agent.name) and normalize_name(agent.name) not in _FIXED_IDS
     return agent.name if is_valid else f"agent-{agent.id}"
 
 
-def _nearest(name: str, hosts: Iterable[HostNews]) -> tuple[str, ...]:
-    """Return the names of living agents that look alike, with their hosts."""
+def _nearest(name: str, hosts: Iterable[HostInfo]) -> tuple[str, ...]:
+    """Return similar names of living agents, with their hosts."""
     living = {
         _name_on(host, number).lower(): f"{_name_on(host, number)}@{host.name}"
         for host in hosts

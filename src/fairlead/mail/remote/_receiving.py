@@ -1,7 +1,6 @@
-"""Applies parcels of other hosts: each once, in the order of its origin.
+"""Applies packets of other hosts: each once, in the order in which its origin sent them.
 
-A host can do with them what mail can do, and nothing more: it writes as its own agents, and changes the deliveries
-to its own agents.
+With its packets a host can only write messages as its own agents, and change the deliveries to its own agents.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from msgspec.structs import replace
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._storage import OutgoingMessage
 from fairlead.mail._types import FAIRLEAD, FIRST_REMOTE_ID, Message
-from fairlead.mail.remote import _parcels as parcels
-from fairlead.mail.remote._parcels import MessageParcel, Origin, Receipt, ReceiptParcel
-from fairlead.mail.remote._storage import NewParcel, ReceivedBatch, ReceivedMessage, RefusedParcel
+from fairlead.mail.remote import _packets as packets
+from fairlead.mail.remote._packets import MessagePacket, Origin, Receipt, ReceiptPacket
+from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, ReceivedMessage, RefusedPacket
 from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -32,37 +31,37 @@ _MAX_WHY = 200
 
 
 class Received(Enum):
-    """What became of a parcel."""
+    """The result of applying a packet."""
 
     APPLIED = "applied"
     REPEATED = "repeated"
-    """It was applied before; nothing was changed."""
+    """It was applied before. Nothing was changed."""
     GAP = "gap"
-    """An earlier one is missing, or its host is not known yet. It has to come again."""
+    """An earlier packet is missing, or the origin is not known yet. The packet has to be sent again."""
     REFUSED = "refused"
-    """It could not be applied, and was kept aside."""
+    """It could not be applied, and was stored for a person to look at."""
 
 
-class IncomingParcel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A parcel of another host whose signature was verified."""
+class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A packet of another host whose signature was verified."""
 
     origin: str
     seq: int
     kind: str
     body: bytes
     clock_shift: float = 0.0
-    """Seconds to be added to a time of the origin's clock to get one of ours."""
+    """The seconds to add to a time by the origin's clock to get the time by this host's clock."""
 
 
-class _Work(msgspec.Struct):
-    """A batch, and what its earlier parcels have changed already."""
+class _BatchState(msgspec.Struct):
+    """A batch, with the changes by the packets that were already processed."""
 
     batch: ReceivedBatch
     applied: dict[str, int]
     first_id: int
     origins: dict[Origin, int] = {}
     threads: dict[Origin, int] = {}
-    decoded: dict[tuple[str, int], MessageParcel] = {}
+    decoded: dict[tuple[str, int], MessagePacket] = {}
 
     def next_id(self) -> int:
         """Return the number of the next message."""
@@ -70,7 +69,7 @@ class _Work(msgspec.Struct):
 
 
 class Receiver:
-    """Applies parcels. Called under the lock of the cache."""
+    """Applies packets. The caller holds the lock of the cache."""
 
     def __init__(self, team: TeamStorage, cache: MailCache, hosts: TeamHosts, now: Callable[[], float]) -> None:
         """Use this storage, cache, hosts and clock."""
@@ -80,83 +79,83 @@ class Receiver:
         self._now = now
         self.handlers: dict[str, Callable[[str, bytes], None]] = {}
 
-    def receive(self, incoming: Sequence[IncomingParcel]) -> list[Received]:
-        """Apply parcels in one transaction, and return what became of each."""
+    def receive(self, incoming: Sequence[IncomingPacket]) -> list[Received]:
+        """Apply packets in one transaction, and return the result of each."""
         links = self._team.links()
         applied = {one.origin: links[one.origin].applied if one.origin in links else 0 for one in incoming}
-        work = _Work(ReceivedBatch(), applied, self._cache.last_message + 1)
-        self._look_up(work, incoming)
-        results = [self._receive(work, one) for one in incoming]
-        if Received.APPLIED in results or work.batch.applied:
-            self._team.apply(work.batch, self._now())
-            self._record(work.batch)
+        state = _BatchState(ReceivedBatch(), applied, self._cache.last_message + 1)
+        self._look_up(state, incoming)
+        results = [self._receive(state, one) for one in incoming]
+        if Received.APPLIED in results or state.batch.applied:
+            self._team.apply(state.batch, self._now())
+            self._record(state.batch)
         return results
 
-    def _look_up(self, work: _Work, incoming: Sequence[IncomingParcel]) -> None:
-        """Decode the messages, and look up all that they refer to at once."""
+    def _look_up(self, state: _BatchState, incoming: Sequence[IncomingPacket]) -> None:
+        """Decode the messages, and look up all messages and threads that they refer to in two queries."""
         named: set[Origin] = set()
         threads: set[Origin] = set()
         for one in incoming:
-            if one.kind == parcels.MESSAGE:
-                with suppress(ValueError):  # it is refused when its turn comes
-                    parcel = work.decoded[one.origin, one.seq] = parcels.decode_message(one.body)
-                    named |= {Origin(one.origin, parcel.number), *([parcel.reply_to] if parcel.reply_to else ())}
-                    threads.add(parcel.thread)
+            if one.kind == packets.MESSAGE:
+                with suppress(ValueError):  # an invalid packet is refused later, in its order
+                    packet = state.decoded[one.origin, one.seq] = packets.decode_message(one.body)
+                    named |= {Origin(one.origin, packet.number), *([packet.reply_to] if packet.reply_to else ())}
+                    threads.add(packet.thread)
         if named:
-            work.origins.update(self._team.find_origins(named))
-            work.threads.update(self._team.find_threads(threads))
+            state.origins.update(self._team.find_origins(named))
+            state.threads.update(self._team.find_threads(threads))
 
-    def _receive(self, work: _Work, parcel: IncomingParcel) -> Received:
-        place = self._place(work, parcel)
-        if place is not Received.APPLIED:
-            return place
+    def _receive(self, state: _BatchState, packet: IncomingPacket) -> Received:
+        order = self._check_order(state, packet)
+        if order is not Received.APPLIED:
+            return order
         try:
-            result = self._apply(work, parcel)
+            result = self._apply(state, packet)
         except ValueError as error:
-            self._refuse(work, parcel, str(error))
+            self._refuse(state, packet, str(error))
             result = Received.REFUSED
-        work.applied[parcel.origin] = work.batch.applied[parcel.origin] = parcel.seq
+        state.applied[packet.origin] = state.batch.applied[packet.origin] = packet.seq
         return result
 
-    def _place(self, work: _Work, parcel: IncomingParcel) -> Received:
-        """Return whether a parcel is the next one of its origin."""
-        applied = work.applied[parcel.origin]
-        if parcel.seq <= applied:
+    def _check_order(self, state: _BatchState, packet: IncomingPacket) -> Received:
+        """Return `APPLIED` if a packet is the next one of its origin, else `REPEATED` or `GAP`."""
+        applied = state.applied[packet.origin]
+        if packet.seq <= applied:
             return Received.REPEATED
-        is_next = parcel.seq == applied + 1 and self._hosts.get(parcel.origin) is not None
+        is_next = packet.seq == applied + 1 and self._hosts.get(packet.origin) is not None
         return Received.APPLIED if is_next else Received.GAP
 
-    def _apply(self, work: _Work, parcel: IncomingParcel) -> Received:
-        if parcel.kind == parcels.MESSAGE:
-            return self._apply_message(work, parcel)
-        if parcel.kind == parcels.RECEIPT:
-            self._apply_receipts(work, parcel)
-        elif parcel.kind in self.handlers:
-            self.handlers[parcel.kind](parcel.origin, parcel.body)
-        elif parcel.kind != parcels.VOID:
-            raise ValueError("a kind of parcel that this version does not know")
+    def _apply(self, state: _BatchState, packet: IncomingPacket) -> Received:
+        if packet.kind == packets.MESSAGE:
+            return self._apply_message(state, packet)
+        if packet.kind == packets.RECEIPT:
+            self._apply_receipts(state, packet)
+        elif packet.kind in self.handlers:
+            self.handlers[packet.kind](packet.origin, packet.body)
+        elif packet.kind != packets.VOID:
+            raise ValueError("a kind of packet that this version does not know")
         return Received.APPLIED
 
     # -- messages --------------------------------------------------------------------------------------
 
-    def _apply_message(self, work: _Work, incoming: IncomingParcel) -> Received:
-        parcel = work.decoded.get((incoming.origin, incoming.seq)) or parcels.decode_message(incoming.body)
-        origin = Origin(incoming.origin, parcel.number)
-        if self._find_origin(work, origin):
+    def _apply_message(self, state: _BatchState, incoming: IncomingPacket) -> Received:
+        packet = state.decoded.get((incoming.origin, incoming.seq)) or packets.decode_message(incoming.body)
+        origin = Origin(incoming.origin, packet.number)
+        if self._find_origin(state, origin):
             return Received.REPEATED
-        here = [agent for number in parcel.recipients if (agent := self._cache.agents.get(number))]
+        here = [agent for number in packet.recipients if (agent := self._cache.agents.get(number))]
         here = [agent for agent in here if agent.id != FAIRLEAD.id]
-        missing = [number for number in parcel.recipients if all(agent.id != number for agent in here)]
+        missing = [number for number in packet.recipients if all(agent.id != number for agent in here)]
         if missing:
-            self._bounce(work, incoming, parcel, missing)
+            self._bounce(state, incoming, packet, missing)
         if not here:
             return Received.APPLIED
-        sender = self._hosts.ensure(incoming.origin, parcel.sender.id, parcel.sender.name, parcel.sender.project)
-        number = work.next_id()
-        thread, is_new_thread = self._thread(work, parcel.thread, number)
-        message = self._message(work, parcel, incoming.clock_shift, number, thread)
+        sender = self._hosts.ensure(incoming.origin, packet.sender.id, packet.sender.name, packet.sender.project)
+        number = state.next_id()
+        thread, is_new_thread = self._thread(state, packet.thread, number)
+        message = self._message(state, packet, incoming.clock_shift, number, thread)
         ended = tuple(agent.id for agent in here if agent.ended)
-        work.batch.messages.append(
+        state.batch.messages.append(
             ReceivedMessage(
                 outgoing=OutgoingMessage(
                     message=replace(message, sender=sender.name),
@@ -166,74 +165,79 @@ class Receiver:
                     bounce_reason=ENDED_REASON if ended else "",
                 ),
                 origin=origin,
-                thread=parcel.thread if is_new_thread else None,
-                others=parcels.encode(parcel.others).decode() if parcel.others else "",
+                thread=packet.thread if is_new_thread else None,
+                others=packets.encode(packet.others).decode() if packet.others else "",
             )
         )
-        work.origins[origin] = number
+        state.origins[origin] = number
         return Received.APPLIED
 
-    def _message(self, work: _Work, parcel: MessageParcel, shift: float, number: int, thread: int) -> Message:
-        reply_to = self._find_origin(work, parcel.reply_to) if parcel.reply_to else 0
+    def _message(self, state: _BatchState, packet: MessagePacket, shift: float, number: int, thread: int) -> Message:
+        reply_to = self._find_origin(state, packet.reply_to) if packet.reply_to else 0
         return Message(
             id=number,
-            at=max(0.0, parcel.at + shift),
+            at=max(0.0, packet.at + shift),
             sender="",
-            to=tuple(replace_surrogates(name).removesuffix(f"@{self._hosts.local_name}") for name in parcel.to),
-            subject=replace_surrogates(parcel.subject),
-            body=replace_surrogates(parcel.body),
-            priority=parcel.priority,
-            intent=parcel.intent,
+            to=tuple(replace_surrogates(name).removesuffix(f"@{self._hosts.local_name}") for name in packet.to),
+            subject=replace_surrogates(packet.subject),
+            body=replace_surrogates(packet.body),
+            priority=packet.priority,
+            intent=packet.intent,
             thread=thread,
             reply_to=reply_to,
-            deadline=max(0.0, parcel.deadline + shift) if parcel.deadline else 0.0,
-            project=replace_surrogates(parcel.project),
+            deadline=max(0.0, packet.deadline + shift) if packet.deadline else 0.0,
+            project=replace_surrogates(packet.project),
         )
 
-    def _find_origin(self, work: _Work, origin: Origin) -> int:
-        """Return the local number of a message; 0 if it is not here."""
+    def _find_origin(self, state: _BatchState, origin: Origin) -> int:
+        """Return the local number of a message; 0 if it is not stored on this host."""
         if origin.host == self._hosts.local_id:
             return origin.number if origin.number <= self._cache.last_message else 0
-        return work.origins.get(origin, 0)
+        return state.origins.get(origin, 0)
 
-    def _thread(self, work: _Work, origin: Origin, number: int) -> tuple[int, bool]:
-        """Return the local number of a thread, and whether it is new here. A new one begins with this message."""
+    def _thread(self, state: _BatchState, origin: Origin, number: int) -> tuple[int, bool]:
+        """Return the local number of a thread, and whether it is new on this host.
+
+        A new thread gets the number of its first message here.
+        """
         if origin.host == self._hosts.local_id:
             return (origin.number if origin.number <= self._cache.last_message else number), False
-        if origin in work.threads:
-            return work.threads[origin], False
-        work.threads[origin] = number
+        if origin in state.threads:
+            return state.threads[origin], False
+        state.threads[origin] = number
         return number, True
 
-    def _bounce(self, work: _Work, incoming: IncomingParcel, parcel: MessageParcel, missing: Sequence[int]) -> None:
+    def _bounce(
+        self, state: _BatchState, incoming: IncomingPacket, packet: MessagePacket, missing: Sequence[int]
+    ) -> None:
         why = f"there is no such agent on {self._hosts.local_name}"
         receipts = [
-            Receipt(number=parcel.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
+            Receipt(number=packet.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
             for number in missing
         ]
-        for first in range(0, len(receipts), parcels.MAX_RECEIPTS):
-            body = parcels.encode(ReceiptParcel(tuple(receipts[first : first + parcels.MAX_RECEIPTS])))
-            work.batch.replies.append(NewParcel(incoming.origin, parcels.RECEIPT, body))
+        for first in range(0, len(receipts), packets.MAX_RECEIPTS):
+            body = packets.encode(ReceiptPacket(tuple(receipts[first : first + packets.MAX_RECEIPTS])))
+            state.batch.replies.append(NewPacket(incoming.origin, packets.RECEIPT, body))
 
     # -- receipts --------------------------------------------------------------------------------------
 
-    def _apply_receipts(self, work: _Work, incoming: IncomingParcel) -> None:
-        """Copy the states of deliveries that the origin alone changes: those to its own agents."""
-        for receipt in parcels.decode_receipts(incoming.body):
+    def _apply_receipts(self, state: _BatchState, incoming: IncomingPacket) -> None:
+        """Copy the states of deliveries to agents of the origin. Receipts for other agents are ignored."""
+        for receipt in packets.decode_receipts(incoming.body):
             recipient = self._cache.agents.remote(incoming.origin, receipt.recipient)
             if recipient is not None and recipient.id >= FIRST_REMOTE_ID:
                 shifted = _shifted(receipt, incoming.clock_shift)
-                work.batch.receipts.append((receipt.number, recipient.id, shifted))
+                state.batch.receipts.append((receipt.number, recipient.id, shifted))
 
-    def _refuse(self, work: _Work, parcel: IncomingParcel, why: str) -> None:
-        work.batch.refused.append(
-            RefusedParcel(
-                origin=parcel.origin,
-                seq=parcel.seq,
-                kind=replace_surrogates(parcel.kind),
+    def _refuse(self, state: _BatchState, packet: IncomingPacket, why: str) -> None:
+        state.batch.refused.append(
+            RefusedPacket(
+                origin=packet.origin,
+                seq=packet.seq,
+                kind=replace_surrogates(packet.kind),
                 at=self._now(),
                 why=replace_surrogates(why)[:_MAX_WHY],
-                body=parcel.body,
+                body=packet.body,
             )
         )
 

@@ -1,4 +1,4 @@
-"""The storage that `TeamMail` needs. `MailStore.team` implements it; each call is one transaction."""
+"""The storage that `TeamMail` needs. `MailStore.team` implements it. Each call is one transaction."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from fairlead.mail._storage import HostRecord, OutgoingMessage
-from fairlead.mail.remote._parcels import Origin, Receipt
+from fairlead.mail.remote._packets import Origin, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
-    """How far the traffic with a host is."""
+    """The numbers of the last packets that were sent to a host, acknowledged by it, and applied from it."""
 
     last_sent: int = 0
     acknowledged: int = 0
     applied: int = 0
 
 
-class OutgoingParcel(msgspec.Struct, frozen=True, gc=False):
-    """A parcel that its target has not acknowledged."""
+class OutgoingPacket(msgspec.Struct, frozen=True, gc=False):
+    """A packet that its target has not acknowledged."""
 
     id: int
-    """Ascending over all targets."""
+    """Increases over all targets."""
     target: str
     seq: int
     kind: str
@@ -34,7 +34,7 @@ class OutgoingParcel(msgspec.Struct, frozen=True, gc=False):
 
 
 class Backlog(msgspec.Struct, frozen=True, gc=False):
-    """What one host has not acknowledged."""
+    """The range of packets that one host has not acknowledged."""
 
     target: str
     first: int
@@ -44,8 +44,8 @@ class Backlog(msgspec.Struct, frozen=True, gc=False):
     since: float
 
 
-class RefusedParcel(msgspec.Struct, frozen=True, kw_only=True):
-    """A parcel that could not be applied."""
+class RefusedPacket(msgspec.Struct, frozen=True, kw_only=True):
+    """A packet that could not be applied."""
 
     origin: str
     seq: int
@@ -55,8 +55,8 @@ class RefusedParcel(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class NewParcel(msgspec.Struct, frozen=True):
-    """A parcel to be put into the outbox behind all others to its target."""
+class NewPacket(msgspec.Struct, frozen=True):
+    """A packet to be appended to the outbox of its target."""
 
     target: str
     kind: str
@@ -64,50 +64,50 @@ class NewParcel(msgspec.Struct, frozen=True):
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of another host, as it is stored here."""
+    """A message of another host, in the form in which it is stored here."""
 
     outgoing: OutgoingMessage
     origin: Origin
     thread: Origin | None
-    """Where its thread began, if that was on another host."""
+    """The origin of the first message of its thread, if the thread is new here and began on another host."""
     others: str
     """The recipients that are not on this host, as JSON."""
 
 
 class ReceivedBatch(msgspec.Struct, kw_only=True):
-    """What a batch of parcels changes, in one transaction."""
+    """The changes by a batch of packets, stored in one transaction."""
 
     messages: list[ReceivedMessage] = []
     receipts: list[tuple[int, int, Receipt]] = []
-    """Message, local id of the recipient, its state."""
-    replies: list[NewParcel] = []
-    refused: list[RefusedParcel] = []
+    """Tuples of the message, the local id of the recipient, and the receipt."""
+    replies: list[NewPacket] = []
+    refused: list[RefusedPacket] = []
     applied: dict[str, int] = {}
 
 
 class TeamStorage(Protocol):
-    """Stores what is on its way to and from other hosts."""
+    """Stores the packets to and from other hosts."""
 
     def save_host(self, record: HostRecord) -> None:
-        """Store a host, replacing what was known of it."""
+        """Store a host, replacing its record."""
 
     def links(self) -> dict[str, Link]:
         """Return the links to all hosts."""
 
-    def seal(self, local_host: str, local_name: str, limit: int, at: float) -> int:
-        """Turn the first pending rows into parcels, durably, and return how many rows that were."""
+    def build_packets(self, local_host: str, local_name: str, limit: int, at: float) -> int:
+        """Build packets from the first pending rows, and return the number of rows. Survives a power failure."""
 
-    def post(self, parcel: NewParcel, at: float) -> int:
-        """Put a parcel into the outbox, durably, and return its number."""
+    def post(self, packet: NewPacket, at: float) -> int:
+        """Put a packet into the outbox, and return its number. Survives a power failure."""
 
-    def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingParcel]:
-        """Return parcels to a target after a number, or to all after an id, in order."""
+    def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingPacket]:
+        """Return the packets to a target after a number, or to all targets after an id, in order."""
 
     def backlogs(self) -> list[Backlog]:
-        """Return what each target has not acknowledged."""
+        """Return for each target which packets it has not acknowledged."""
 
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete the parcels up to these numbers, and return how many of each target."""
+        """Delete the packets to each target up to a number, and return how many by target."""
 
     def find_origins(self, origins: Iterable[Origin]) -> dict[Origin, int]:
         """Return the local numbers of messages of other hosts."""
@@ -116,19 +116,22 @@ class TeamStorage(Protocol):
         """Return the local numbers of threads that began on other hosts."""
 
     def others_of(self, message: int) -> str:
-        """Return the recipients of a message of another host that are not on this one; empty if it is not one."""
+        """Return, for a message of another host, its recipients that are not on this host, as JSON; else ""."""
 
     def apply(self, batch: ReceivedBatch, at: float) -> None:
-        """Store what a batch of parcels changes. It survives a power failure after the next `sync`."""
+        """Store the changes by a batch of packets. They survive a power failure after the next `sync`."""
 
     def sync(self) -> None:
-        """Have all that was stored survive a power failure. No transaction waits for it."""
+        """Flush all changes to disk, so that they survive a power failure. Other transactions do not wait for this."""
 
     def on_its_way(self, message: int) -> set[int]:
-        """Return the recipients of a message that are on other hosts which have not acknowledged it."""
+        """Return the recipients of a message whose hosts have not acknowledged it."""
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-        """Return message, sender and recipient of what is on its way to a host; also of what is queued there."""
+        """Return message, sender and recipient of each delivery that a host has not acknowledged.
+
+        With `include_arrived`, also of the deliveries that are queued on that host.
+        """
 
     def give_up(  # noqa: PLR0913 - keyword-only
         self,
@@ -140,10 +143,13 @@ class TeamStorage(Protocol):
         notices: Sequence[OutgoingMessage],
         forget: bool,
     ) -> None:
-        """Bounce deliveries (message, recipient) to a host, and empty their parcels; delete them if it is forgotten."""
+        """Bounce deliveries (message, recipient) to a host, and make their packets empty.
+
+        With `forget`, the packets to the host are deleted instead.
+        """
 
     def forget_team(self) -> None:
-        """Delete all links, hosts and parcels. Messages stay."""
+        """Delete all links, hosts and packets. Messages stay."""
 
-    def refused(self, limit: int) -> list[RefusedParcel]:
-        """Return the newest parcels that were kept aside."""
+    def refused(self, limit: int) -> list[RefusedPacket]:
+        """Return the newest refused packets."""

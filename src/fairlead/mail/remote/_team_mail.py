@@ -1,8 +1,8 @@
 """`TeamMail`: the mail of this host to and from the other hosts of its team. Knows no relay, no key and no network.
 
-What is to be sent lies in the storage from the moment it is accepted. Whoever carries it calls `seal`, pushes what
-`outgoing` returns, passes what arrives to `receive`, and what the others have applied to `acknowledged`. Each of these
-may be repeated at any time, and the process may be killed between any two of them.
+A message to another host is stored as soon as it is accepted. The caller then calls `build_packets`, pushes the packets
+that `outgoing` returns, passes arriving packets to `receive`, and the numbers that other hosts have applied to
+`acknowledged`. Each of these calls may be repeated, and the process may be killed between any two of them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from fairlead.mail._errors import MailError
 from fairlead.mail._storage import HostRecord
-from fairlead.mail.remote._giving_up import build_bounce_notices
+from fairlead.mail.remote._bounce_notices import build_bounce_notices
 from fairlead.mail.remote._hosts import TeamHosts
-from fairlead.mail.remote._parcels import AgentNews, HostSnapshot, encode
+from fairlead.mail.remote._packets import AgentInfo, HostSnapshot, encode
 from fairlead.mail.remote._receiving import Receiver
-from fairlead.mail.remote._storage import NewParcel, ReceivedBatch, RefusedParcel
+from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, RefusedPacket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,27 +26,30 @@ if TYPE_CHECKING:
     from fairlead.mail._cache import MailCache
     from fairlead.mail._storage import MailStorage
     from fairlead.mail._types import Delivery
-    from fairlead.mail.remote._receiving import IncomingParcel, Received
-    from fairlead.mail.remote._storage import Backlog, Link, OutgoingParcel, TeamStorage
+    from fairlead.mail.remote._receiving import IncomingPacket, Received
+    from fairlead.mail.remote._storage import Backlog, Link, OutgoingPacket, TeamStorage
 
-_SECONDS_TOLD = 7 * 86_400.0
-"""For how long the news name an agent that has ended."""
-_MAX_ENDED_TOLD = 500
+_ENDED_SECONDS = 7 * 86_400.0
+"""For how long a snapshot contains an agent that has ended."""
+_MAX_ENDED = 500
 
 
 class TransitState(msgspec.Struct, frozen=True):
-    """Where a message to an agent of another host is."""
+    """Whether a message to an agent of another host has arrived there."""
 
     host: str
     """The name of the host."""
     since: float
-    """When it was sent."""
-    is_there: bool
-    """Whether that host has it."""
+    """The time at which the message was sent."""
+    has_arrived: bool
+    """Whether the host has acknowledged it."""
 
 
 class TeamMail:
-    """Thread-safe. Every error is a `MailError`: nothing was changed, and the call can be repeated."""
+    """The mail to and from other hosts. Thread-safe.
+
+    Every error is a `MailError`. After an error nothing was changed, and the call can be repeated.
+    """
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
         """Use the storage, cache and clock of a service."""
@@ -61,26 +64,26 @@ class TeamMail:
     # -- hosts -----------------------------------------------------------------------------------------
 
     def set_local_host(self, host: str, name: str) -> None:
-        """Set the id and the name of this host. All else comes after this."""
+        """Set the id and the name of this host. Must be called before the other methods."""
         with self._cache.locked():
             self._hosts.local_id, self._hosts.local_name = host, name
             self._cache.agents.host_name = name
 
     def load_hosts(self, records: Sequence[HostRecord]) -> None:
-        """Start with the hosts that the storage holds."""
+        """Start with the stored hosts."""
         self._hosts.load(records)
 
     def update_host(self, host: str, name: str, state: str, snapshot: bytes = b"") -> None:
-        """Store what is known of another host. Without a snapshot, the newest one stays.
+        """Store the name, state and snapshot of another host. Without a snapshot, the stored one is kept.
 
-        Agents are identified by their ids there: a message to one that was renamed finds it by either name.
+        Agents are identified by their ids on that host, so a renamed agent is still found by its former name.
         """
         with self._cache.locked():
             kept = snapshot or self._hosts.snapshot_of(host)
             self._hosts.update(HostRecord(host=host, name=name, state=state, at=self._now(), snapshot=kept))
 
     def known_hosts(self) -> list[HostRecord]:
-        """Return the other hosts, with the newest news of each."""
+        """Return the other hosts, each with its newest snapshot."""
         with self._cache.locked():
             return self._hosts.records()
 
@@ -90,18 +93,18 @@ class TeamMail:
         return self._cache.agents.revision + self._cache.topics.revision
 
     def local_snapshot(self) -> bytes:
-        """Return the agents and topics of this host, for the other hosts."""
+        """Return the encoded snapshot of this host for the other hosts: its agents and topics."""
         with self._cache.locked():
             agents, formers = self._cache.agents.all(), self._cache.agents.former_names()
             topics = {name: tuple(self._cache.topics.subscribers(name)) for name in self._cache.topics.names()}
-        horizon = self._now() - _SECONDS_TOLD
-        ended = sorted((one for one in agents if one.ended > horizon), key=lambda one: -one.ended)[:_MAX_ENDED_TOLD]
-        told = [*(one for one in agents if not one.ended), *ended]
-        news = [
-            AgentNews(one.id, one.name, one.project, one.session, one.ended, one.parent, tuple(formers.get(one.id, ())))
-            for one in told
+        oldest = self._now() - _ENDED_SECONDS
+        ended = sorted((one for one in agents if one.ended > oldest), key=lambda one: -one.ended)[:_MAX_ENDED]
+        listed = [*(one for one in agents if not one.ended), *ended]
+        infos = [
+            AgentInfo(one.id, one.name, one.project, one.session, one.ended, one.parent, tuple(formers.get(one.id, ())))
+            for one in listed
         ]
-        return encode(HostSnapshot(tuple(news), topics))
+        return encode(HostSnapshot(tuple(infos), topics))
 
     def topic_names(self) -> set[str]:
         """Return the topics that have living subscribers on other hosts."""
@@ -114,96 +117,97 @@ class TeamMail:
     # -- sending ---------------------------------------------------------------------------------------
 
     def on_outgoing(self, listener: Callable[[], None]) -> None:
-        """Call a listener after each commit that may have stored something for another host, in that thread.
+        """Call a listener after each commit that may have stored data for another host, in the committing thread.
 
-        It must be quick. A rare change calls it in vain, or is found only by the next `seal`.
+        The listener must be quick. In rare cases it is called without need, or not called: then the next
+        `build_packets` finds the data.
         """
         self._cache.add_outgoing_listener(listener)
 
-    def seal(self, limit: int = 1000) -> int:
-        """Turn what is to be sent into parcels, in order; return how many deliveries that were. 0: there are no more.
+    def build_packets(self, limit: int = 1000) -> int:
+        """Build packets from pending deliveries, in order; return the number of deliveries, 0 if there are no more.
 
-        Parcels that were sealed never change, and survive a power failure: they may be pushed.
+        Packets never change after that, and survive a power failure, so they may be pushed.
         """
-        return self._team.seal(self._local_id(), self._hosts.local_name, limit, self._now())
+        return self._team.build_packets(self._local_id(), self._hosts.local_name, limit, self._now())
 
     def post(self, target: str, kind: str, body: bytes) -> int:
-        """Put a parcel of another kind into the outbox, behind all others to its target; return its number."""
-        return self._team.post(NewParcel(target, kind, body), self._now())
+        """Append a packet of another kind to the outbox of its target; return its number."""
+        return self._team.post(NewPacket(target, kind, body), self._now())
 
-    def outgoing(self, target: str | None = None, after: int = 0, limit: int = 200) -> list[OutgoingParcel]:
-        """Return parcels that their targets have not acknowledged, in order.
+    def outgoing(self, target: str | None = None, after: int = 0, limit: int = 200) -> list[OutgoingPacket]:
+        """Return packets that their targets have not acknowledged, in order.
 
-        To one target: those after the number `after`. To all: those after the id `after`.
+        `after` is a packet's number if there is a target, and a packet's id if there is none.
         """
         return self._team.outgoing(target, after, limit)
 
     def targets(self) -> list[Backlog]:
-        """Return the hosts that have not acknowledged everything, and how much that is."""
+        """Return for each host which packets it has not acknowledged. Hosts without such packets are left out."""
         return self._team.backlogs()
 
     def links(self) -> dict[str, Link]:
-        """Return how far the traffic with each host is."""
+        """Return the numbers of the last packets to and from each host."""
         return self._team.links()
 
     def acknowledged(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete what other hosts have applied, by target and number; return how many parcels of each that were."""
+        """Delete the packets that other hosts have applied, up to a number for each; return how many by host."""
         return self._team.acknowledge(progress)
 
     # -- receiving -------------------------------------------------------------------------------------
 
-    def on_parcel(self, kind: str, handler: Callable[[str, bytes], None]) -> None:
-        """Pass the parcels of another kind to a handler, with their origin, in order and at least once.
+    def on_packet(self, kind: str, handler: Callable[[str, bytes], None]) -> None:
+        """Pass the packets of another kind to a handler, with their origin, in order and at least once.
 
-        A handler that raises `ValueError` has refused the parcel.
+        To refuse a packet, the handler raises `ValueError`.
         """
         self._receiver.handlers[kind] = handler
 
-    def receive(self, parcels: Sequence[IncomingParcel]) -> list[Received]:
-        """Apply parcels whose signatures were verified, in one transaction; return what became of each.
+    def receive(self, packets: Sequence[IncomingPacket]) -> list[Received]:
+        """Apply packets whose signatures were verified, in one transaction; return the result of each.
 
-        Of each origin exactly the next number is applied. Recipients that wait are shown the messages at once. After
-        the next `sync`, all but a `gap` may be acknowledged, up to `applied`.
+        Only the packet with the next number of its origin is applied. Recipients that wait for mail are shown the
+        messages at once. After the next `sync`, packets up to the numbers in `applied` may be acknowledged.
         """
         with self._cache.locked():
-            return self._receiver.receive(parcels)
+            return self._receiver.receive(packets)
 
     def sync(self) -> None:
-        """Have what was received or kept aside survive a power failure: its origin deletes what is acknowledged."""
+        """Flush received and refused packets to disk. Call it before they are acknowledged and deleted on the relay."""
         self._team.sync()
 
     def applied(self) -> dict[str, int]:
-        """Return up to which number the parcels of each origin were applied or refused."""
+        """Return up to which number the packets of each origin were applied or refused."""
         return {host: link.applied for host, link in self._team.links().items() if link.applied}
 
-    def keep_aside(self, parcels: Sequence[IncomingParcel], why: str) -> None:
-        """Store parcels that may not be applied, for a person to look at."""
+    def store_refused(self, packets: Sequence[IncomingPacket], why: str) -> None:
+        """Store packets that must not be applied, for a person to look at."""
         at = self._now()
         rows = [
-            RefusedParcel(origin=one.origin, seq=one.seq, kind=one.kind, at=at, why=why, body=one.body)
-            for one in parcels
+            RefusedPacket(origin=one.origin, seq=one.seq, kind=one.kind, at=at, why=why, body=one.body)
+            for one in packets
         ]
         self._team.apply(ReceivedBatch(refused=rows), at)
 
-    def refused(self, limit: int = 100) -> list[RefusedParcel]:
-        """Return the newest parcels that could not be applied and were kept aside."""
+    def refused(self, limit: int = 100) -> list[RefusedPacket]:
+        """Return the newest packets that were refused."""
         return self._team.refused(limit)
 
-    # -- what is on its way ----------------------------------------------------------------------------
+    # -- unacknowledged messages -----------------------------------------------------------------------
 
     def transit(self, message: int) -> dict[int, TransitState]:
-        """Return where a message is, by the ids of its recipients on other hosts."""
+        """Return whether a message has arrived, by the ids of its recipients on other hosts."""
         return self._transit(message, self._storage.deliveries(message))
 
     def with_transit(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
-        """Return deliveries that say where those to other hosts are."""
+        """Return the deliveries of `rows`. Those to other hosts have the host, and whether they have arrived."""
         states = self._transit(message, rows)
         return [_with_state(delivery, states.get(number)) for number, delivery in rows]
 
     def give_up(self, host: str, reason: str) -> int:
-        """Bounce what is on its way to a host, with one notice for each message; return how many messages.
+        """Bounce the messages that a host has not acknowledged, with one notice for each; return how many messages.
 
-        If the host was removed, also what it has and never showed, and nothing more is kept for it.
+        If the host was removed, messages that are queued there bounce, too, and its packets are deleted.
         """
         with self._cache.locked():
             known = self._hosts.get(host)
@@ -219,9 +223,9 @@ class TeamMail:
         return len({message for message, _ in bounced})
 
     def leave(self, reason: str) -> int:
-        """Bounce everything that is on its way, and forget all hosts; return how many messages bounced.
+        """Bounce all messages to other hosts, and delete all hosts; return how many messages bounced.
 
-        Numbers begin anew: this host joins a team again only under another id.
+        The numbers of packets start again at 1, so this host must have a new id if it joins a team again.
         """
         with self._cache.locked():
             hosts = [(host, self._hosts.name_of(host)) for host in self._hosts.ids()]
@@ -230,7 +234,7 @@ class TeamMail:
         bounced = sum(self.give_up(host, reason) for host, _ in hosts)
         with self._cache.locked():
             self._team.forget_team()
-            self._hosts.forget()
+            self._hosts.clear()
             self._cache.agents.host_name = ""
         return bounced
 
@@ -240,8 +244,8 @@ class TeamMail:
         for number, delivery in rows:
             agent = self._cache.agents.get(number)
             if agent is not None and agent.host:
-                is_there = number not in on_its_way
-                states[number] = TransitState(self._hosts.name_of(agent.host), delivery.queued, is_there)
+                has_arrived = number not in on_its_way
+                states[number] = TransitState(self._hosts.name_of(agent.host), delivery.queued, has_arrived)
         return states
 
     def _local_id(self) -> str:
@@ -253,4 +257,4 @@ class TeamMail:
 def _with_state(delivery: Delivery, state: TransitState | None) -> Delivery:
     if state is None:
         return delivery
-    return replace(delivery, host=state.host, on_its_way=0.0 if state.is_there else state.since)
+    return replace(delivery, host=state.host, on_its_way=0.0 if state.has_arrived else state.since)

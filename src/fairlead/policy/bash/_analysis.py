@@ -19,17 +19,17 @@ __all__ = ["Analysis", "FileAccess", "SimpleCommand", "analyse"]
 
 _MAX_CACHED: Final = 256
 _cached: OrderedDict[tuple[str, str, str], tuple[dict[str, Version], Analysis]] = OrderedDict()
-"""Command, folder and home → the files that were looked at, and the result."""
+"""Command, working folder and home folder → the versions of the files it depends on, and the result."""
 
 
 def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
-    """Analyse a command. Never raises, whatever the text; only a context may raise `NotCached`.
+    """Return the analysis of a command. Raises nothing but the `NotCached` of a context, whatever the text is.
 
     Without a context, no file is opened.
     """
     from fairlead.policy.bash._interpreter import interpret  # importing the parser takes some milliseconds
 
-    command = command.replace("\0", "")  # no program can receive one, and no path can hold one
+    command = command.replace("\0", "")  # no argument and no path can contain a NUL
     if context is None:
         return interpret(command)
     key = command, context.cwd, os.environ.get("HOME", "")
@@ -37,7 +37,7 @@ def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
     if cached is not None and _is_current(cached[0]):
         return cached[1]
     analysis = interpret(command, context)
-    if not context.has_searched and (context.versions or not context.has_looked):
+    if not context.has_searched and (context.versions or not context.has_used_disk):
         _cached[key] = context.versions, analysis
         while len(_cached) > _MAX_CACHED:
             _cached.popitem(last=False)

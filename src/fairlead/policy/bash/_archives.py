@@ -1,4 +1,4 @@
-"""The names in an archive or a patch on the disk. Nothing is unpacked; the work is bounded."""
+"""Reads the file names in an archive or a patch. Unpacks nothing, and reads a limited amount."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_MEMBERS: Final = 2_000
 
 
 def member_names(kind: str, path: str, context: AnalysisContext) -> list[str] | None:
-    """Return the files in an archive, or those that a patch changes; `None` if they are not known."""
+    """Return the names of the files in an archive or a patch; `None` if they are not known."""
     if kind == "patch":
         return _patched(path, context)
     size = context.size_of(path)

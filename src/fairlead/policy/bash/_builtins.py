@@ -1,4 +1,4 @@
-"""Applies what changes the shell itself: assignments, `cd`, `read`, `set`, `alias` and others."""
+"""Applies the builtins that change the shell itself: assignments, `cd`, `read`, `set`, `alias` and others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fairlead.policy.bash._collector import UNKNOWN_FOLDERS, change_folder, join_folder, word_path
 from fairlead.policy.bash._expansion import WORDS, Expander, Scope
 from fairlead.policy.bash._types import SimpleCommand
+from fairlead.policy.bash._variables import variable_effects
 from fairlead.policy.bash._words import as_value, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import Effect, parse_options
 from fairlead.policy.bash.programs._outputs import Output
-from fairlead.policy.bash.programs._variables import variable_effects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,19 +27,19 @@ BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
 _MAX_VALUES: Final = 64
 _MAX_LENGTH: Final = 20_000
-"""Characters of all values of a variable: `x=$x$x` doubles them each time."""
+"""The most characters that the values of a variable may have: `x=$x$x` doubles them each time."""
 
 
 class Input(NamedTuple):
-    """The input of a command, and arguments that the parser places behind a redirection."""
+    """The input of a command, and arguments that the parser places after a redirection."""
 
     text: str | None = None
     piped: bool = False
     words: tuple[Node, ...] = ()
     output: Output | None = None
-    """What is known of the output that comes from another command."""
+    """The output of the command before it in the pipeline; `None` if it is not known."""
     file: str | None = None
-    """The file that is read."""
+    """The file that the input is read from."""
 
 
 NO_INPUT: Final = Input()
@@ -100,13 +100,13 @@ class BuiltinAnalyser(Expander):
         scope.previous = before
 
     def _read(self, args: list[str], stdin: Input) -> None:
-        """Apply `read NAME`, whose value is known if its input is."""
+        """Apply `read NAME`. The value is known if the input is."""
         names = parse_options(args, "adeinNptu").operands
         self._set_unknown(names or ["REPLY"])
         if stdin.text is not None:
             values = tuple(quote(line.strip()) for line in stdin.text.splitlines() if line.strip())
         else:
-            values = stdin.output.words if stdin.output and not stdin.output.only_first else ()
+            values = stdin.output.words if stdin.output and not stdin.output.is_prefix else ()
         if len(names) <= 1 and 0 < len(values) <= _MAX_VALUES:
             self.scope.variables[plain(names[0]) if names else "REPLY"] = tuple(map(as_value, values))
 
@@ -116,7 +116,7 @@ class BuiltinAnalyser(Expander):
                 self.scope.aliases[plain(name)] = plain(value)
 
     def _shift(self) -> None:
-        """Apply `shift`: each argument may be any of them."""
+        """Apply `shift`: after it, each positional argument may be any of the arguments."""
         variables = self.scope.variables
         every = variables.get("@")
         variables.update(dict.fromkeys([name for name in variables if name.isdigit()], every))
@@ -143,7 +143,7 @@ class BuiltinAnalyser(Expander):
             self.assign(self.text(name), [value], added=sign == "+=", indexed=node.children[0] != name)
 
     def export(self, name: str, value: str) -> None:
-        """Set a variable that programs receive, and collect what they run because of it."""
+        """Export a variable, and collect its effects on the programs that receive it."""
         self.scope.exported[name] = value
         self.apply_effects(variable_effects(name, value), name)
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fairlead.policy.bash._types import Analysis, FileAccess, SimpleCommand
-from fairlead.policy.bash._words import DEEP, MAYBE, as_pattern, is_glob, is_unknown, plain
+from fairlead.policy.bash._words import ANY_DEPTH, ONE_OF, as_pattern, is_glob, is_unknown, plain
 from fairlead.policy.bash.programs._calls import Access
 from fairlead.policy.paths._selection import Selection
 from fairlead.structs import Struct, replace
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
     OuterScript: TypeAlias = tuple[str | None, tuple[tuple[str, ...], ...], bool]
 
 _DEVICE: Final = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|zero|full|u?random|fd/\d+)")
-_OWN_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
+_PROC_FOLDER: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(cwd|root)(?=/|$)")
 _VERBS: Final = {
     "read": "reads", "write": "writes", "create": "creates", "delete": "deletes", "move": "moves",
     "list": "lists", "any": "is given",
 }  # fmt: skip
 _MAX_FOLDERS: Final = 8
-COPIES: Final = frozenset({"cp", "mv", "ln", "install"})
-"""Programs that put a file, as it is, under another name."""
+COPY_PROGRAMS: Final = frozenset({"cp", "mv", "ln", "install"})
+"""Programs that give a file another name without changing its contents."""
 
 
 class WorkingFolder(Struct, frozen=True):
-    """A folder in which a command may run; `None` if it is not known."""
+    """A folder in which a command may run."""
 
     path: str | None = "."
+    """`None` if it is not known."""
     unless: str | None = None
-    """It only runs there if this is not a folder, because `cd` to it then fails."""
+    """The command only runs here if this path is not a folder, because `cd` to it then fails."""
     glob: bool = False
-    """The path is a pattern: the folder is one of those that match it."""
+    """The path is a pattern that matches the folder."""
 
 
 Folders: TypeAlias = tuple[WorkingFolder, ...]
@@ -45,12 +46,12 @@ UNKNOWN_FOLDERS: Final = (WorkingFolder(None),)
 
 
 class WrittenText(NamedTuple):
-    """What a command writes to a file."""
+    """The text that a command writes to a file."""
 
     text: str | None
     """`None` if it is not known."""
     whole: bool
-    """Whether that is all of the file; otherwise it is appended to what is on the disk."""
+    """Whether the text is the whole file; otherwise it is appended to the file on the disk."""
 
 
 class Collector:
@@ -58,16 +59,16 @@ class Collector:
 
     def __init__(self, context: AnalysisContext | None = None) -> None:
         self.context = context
-        self.running: str | None = None
+        self.current_script: str | None = None
         """The script that is being analysed."""
         self.calls: tuple[tuple[str, ...], ...] = ()
-        """The scripts that run one another, with their arguments."""
+        """The stack of scripts that run one another, each with its arguments."""
         self.tracked = False
-        """Whether all of them belong to the project: what is not known in them is not reported."""
+        """Whether all scripts of the stack belong to the project. Their unknown effects are not reported."""
         self.script_length = 0
-        """The characters of all shell scripts that were analysed."""
+        """The number of characters in all shell scripts that were analysed."""
         self.written: list[tuple[str, str | None, bool]] = []
-        """Files that the command writes, each with the text, if that is known, and whether it is appended."""
+        """The files that the command writes: path, text if it is known, and whether the text is appended."""
         self.commands: list[SimpleCommand] = []
         self.files: dict[FileAccess, None] = {}
         self._changes_folders = False
@@ -82,30 +83,30 @@ class Collector:
         self.assigned: dict[str, None] = {}
 
     def add_unknown(self, text: str, *, runs: bool = False) -> None:
-        """Add what is not known before the command runs; with `runs`, that is a command or code."""
+        """Add the description of an unknown effect; `runs`: the unknown part is a command or code."""
         if not self.tracked:
             self.unknown[text] = None
             self._runs_unknown |= runs
 
     def add_command(self, command: SimpleCommand) -> None:
-        """Add a simple command of the command itself, or of a script that it runs."""
-        if self.running is not None:  # an allow rule is about what the agent runs, a deny rule about what runs
+        """Add a simple command of the analysed command, or of a script that it runs."""
+        if self.current_script is not None:  # allow rules check what the agent calls, deny rules all that runs
             command = SimpleCommand(command.words, implied=True, variables=command.variables)
         self.commands.append(command)
 
     def enter_script(self, path: str, call: tuple[str, ...], *, tracked: bool) -> OuterScript:
         """Start the analysis of a script; return the state for `leave_script`."""
-        outer = self.running, self.calls, self.tracked
-        self.tracked = tracked and (self.tracked or self.running is None)
-        self.running, self.calls = path, (*self.calls, call)
+        outer = self.current_script, self.calls, self.tracked
+        self.tracked = tracked and (self.tracked or self.current_script is None)
+        self.current_script, self.calls = path, (*self.calls, call)
         return outer
 
     def leave_script(self, outer: OuterScript) -> None:
         """End the analysis of a script."""
-        self.running, self.calls, self.tracked = outer
+        self.current_script, self.calls, self.tracked = outer
 
     def writers_of(self, path: str) -> set[str]:
-        """Return the programs by which this command certainly writes an absolute path."""
+        """Return the programs of this command that certainly write the file at an absolute path."""
         absolute = (lambda name: name) if self.context is None else self.context.absolute
         return {
             file.program
@@ -114,7 +115,7 @@ class Collector:
         }
 
     def written_text(self, path: str) -> WrittenText | None:
-        """Return what this command writes to an absolute path; `None` if it does not write to it."""
+        """Return the text that this command writes to an absolute path; `None` if it does not write to it."""
         result: WrittenText | None = None
         for name, text, added in self.written:
             if self.context is not None and self.context.absolute(name) == path:
@@ -125,10 +126,10 @@ class Collector:
 
     def copied(self) -> list[str]:
         """Return the files that are copied, moved or linked."""
-        return [file.path for file in self.files if file.mode in {"read", "move"} and file.program in COPIES]
+        return [file.path for file in self.files if file.mode in {"read", "move"} and file.program in COPY_PROGRAMS]
 
     def add_access(self, access: Access, program: str, folders: Folders) -> None:
-        """Add a file, once for each folder in which the command may run."""
+        """Add the access to a file, once for each folder in which the command may run."""
         word = access.word
         if is_unknown(word):
             text = f"which file {program} {_VERBS[access.mode]} is only known when it runs: {plain(word)}"
@@ -138,7 +139,7 @@ class Collector:
         path = word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
-        if DEEP in word:
+        if ANY_DEPTH in word:
             self.add_access(_below(access), program, folders)
             return
         if path[:2] == "~-":
@@ -146,7 +147,7 @@ class Collector:
         self._changes_folders |= access.mode not in {"read", "write"}
         target = None if access.if_folder is None else word_path(access.if_folder)
         source = None if access.copy_of is None else word_path(access.copy_of)
-        collected = self.mentions if MAYBE in word and not self.tracked else self.files
+        collected = self.mentions if ONE_OF in word and not self.tracked else self.files
         for folder in folders:
             at = folder.path
             file = FileAccess(
@@ -154,16 +155,16 @@ class Collector:
                 None if target is None else join_folder(at, target), folder.unless, access.if_exists, access.selection,
                 access.makes_folder, None if source is None else join_folder(at, source), access.literal,
             )  # fmt: skip
-            collected[self._of_script(file) if self.running else file] = None
+            collected[self._of_script(file) if self.current_script else file] = None
 
     def _of_script(self, file: FileAccess) -> FileAccess:
-        return replace(file, script=self.running, tracked=self.tracked)
+        return replace(file, script=self.current_script, tracked=self.tracked)
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
-        """Add a file that is given to a program of which is not known what it does with it."""
+        """Add a file that is an argument of a program with unknown effects."""
         word = mention.word
-        if DEEP in word:
-            word = word.partition(DEEP)[0]
+        if ANY_DEPTH in word:
+            word = word.partition(ANY_DEPTH)[0]
         path = "" if is_unknown(word) or self.tracked else word_path(word)
         if path in {"", "-"} or (path[:5] == "/dev/" and _DEVICE.fullmatch(path)):
             return
@@ -212,9 +213,9 @@ class Collector:
 
 
 def _below(access: Access) -> Access:
-    """Return the access to all that lies below a folder, or to the files there of which the last part of a word is."""
-    root, _, name = access.word.rpartition(DEEP)
-    root = root.replace(DEEP, "")
+    """Return the access to the files below a folder: to all, or to those that match the last part of the word."""
+    root, _, name = access.word.rpartition(ANY_DEPTH)
+    root = root.replace(ANY_DEPTH, "")
     name = as_pattern(name.rpartition("/")[2])
     among = () if not name.strip("*") else (name,)
     root = root.rstrip("/") or root[:1] or "."
@@ -222,7 +223,7 @@ def _below(access: Access) -> Access:
 
 
 def word_path(word: str) -> str:
-    """Return the path that a word names, or the pattern."""
+    """Return a word as a path, or as a file pattern."""
     if word.isascii() and word[:1] not in {"~", "/"}:
         return word  # nothing in it was quoted
     path = as_pattern(word) if is_glob(word) else plain(word)
@@ -231,7 +232,7 @@ def word_path(word: str) -> str:
     if path[:2] == "~+":
         return "." + path[2:]
     if path.startswith("/proc/"):
-        own = _OWN_FOLDER.match(path)
+        own = _PROC_FOLDER.match(path)
         return path if own is None else ("." if own[1] == "cwd" else "") + path[own.end() :]
     return path
 
@@ -245,7 +246,7 @@ def join_folder(folder: str | None, path: str) -> str:
 
 def change_folder(folders: Folders, word: str) -> Folders:
     """Return the folders after `cd word`."""
-    if is_unknown(word) or DEEP in word:
+    if is_unknown(word) or ANY_DEPTH in word:
         return UNKNOWN_FOLDERS
     path, glob = word_path(word).rstrip("/") or "/", is_glob(word)
     if path[0] in {"/", "~"}:

@@ -42,7 +42,7 @@ _SAME_SHELL: Final = {"eval", "trap"}
 _SCRIPT_SUFFIXES: Final = (".py", ".sh", ".js", ".mjs", ".ts")
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _RUN_INPUT: Final = frozenset({"git", "xargs", "parallel", "ed", "ex", "psql", "mysql", "gdb", "tclsh"})
-"""Programs whose input says what they do."""
+"""Programs whose effects depend on their input."""
 _SIMPLE_ALIAS: Final = dict.fromkeys(map(ord, ";|&<>$`'\"()\n"), "")
 _MAX_RUN_DEPTH: Final = 12
 REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
@@ -61,9 +61,9 @@ class CommandAnalyser(BuiltinAnalyser):
         self.prefix: tuple[str, ...] = ()
         """The assignments before the next command."""
         self.calling: list[str] = []
-        """The functions whose bodies are walked."""
+        """The stack of functions whose bodies are being walked."""
         self.output: Output | None = None
-        """What is known of the output of the last command."""
+        """The output of the last command; `None` if it is not known."""
 
     def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
         """Walk a script that the command runs."""
@@ -86,7 +86,7 @@ class CommandAnalyser(BuiltinAnalyser):
         raise NotImplementedError
 
     def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
-        """Record what is written to files."""
+        """Record the text that redirections write to files."""
         raise NotImplementedError
 
     def note_input(self, args: list[str], text: str | None) -> None:
@@ -129,7 +129,7 @@ class CommandAnalyser(BuiltinAnalyser):
             self.call(self.words(words), stdin)
 
     def _call_with(self, assignments: list[Node], words: list[Node], stdin: Input) -> None:
-        """Analyse a command with assignments before it, which only hold for the command."""
+        """Analyse a command with assignments before it, which only apply to this command."""
         scope = self.scope
         before, exported = scope.variables, scope.exported
         scope.variables, scope.exported = dict(before), dict(exported)
@@ -172,10 +172,10 @@ class CommandAnalyser(BuiltinAnalyser):
         if handler is None:
             self._unknown_program(program, args)
         call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables, stdin.file)
-        self._known(call, handler or any_program, stdin)
+        self._call_program(call, handler or any_program, stdin)
 
-    def _known(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
-        """Collect the effects of a call, and what is known of its output."""
+    def _call_program(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
+        """Collect the effects of a call, and its output if it is known."""
         if stdin.file is not None and call.program in _RUN_INPUT:
             call = replace(call, stdin=self.file_text(stdin.file))
         effects = handler(call)
@@ -187,7 +187,7 @@ class CommandAnalyser(BuiltinAnalyser):
             self.output = output_of(call, stdin.output)
 
     def _alias(self, name: str, args: list[str], stdin: Input) -> None:
-        """Run what an alias stands for, once: it may be the program of the same name."""
+        """Analyse the command that an alias expands to. In it the alias is not expanded again: `alias ls='ls -l'`."""
         text = self.scope.aliases.pop(name)
         if text.translate(_SIMPLE_ALIAS) == text:
             self.call([*map(quote, text.split()), *args], stdin)
@@ -196,7 +196,7 @@ class CommandAnalyser(BuiltinAnalyser):
         self.scope.aliases[name] = text
 
     def _run_program_file(self, program: str, args: list[str]) -> None:
-        """Analyse a program that is named by its path: it may be a script."""
+        """Analyse a program that is called by its path, because it may be a script."""
         if not program.startswith(_SYSTEM_FOLDERS):
             self.run_file(RunFile(program, None, args), program)
 
@@ -207,7 +207,7 @@ class CommandAnalyser(BuiltinAnalyser):
                 self.run_file(RunFile(f"{folder}/{program}", None, args), program)
 
     def _unknown_program(self, program: str, args: list[str]) -> None:
-        """Collect a program that is not in the table, and the files that variables name to it."""
+        """Collect a program that is not in the table, and the files that its environment variables name."""
         if is_unknown_program(program):
             self.collector.programs[program] = None
             self._search_path(program, args)
@@ -267,7 +267,7 @@ class CommandAnalyser(BuiltinAnalyser):
 
 
 def _find_program(word: str) -> tuple[str, Program | None]:
-    """Return the name of a program without its folder and version, and its effects; no name if it is not known."""
+    """Return the name of a program without folder and version, and its handler; an empty name if it is not known."""
     handler = PROGRAMS.get(word)
     if handler is not None:
         return word, handler
@@ -283,4 +283,4 @@ def _find_program(word: str) -> tuple[str, Program | None]:
 
 
 def _lines(stdin: Input) -> tuple[str, ...] | None:
-    return None if stdin.output is None or stdin.output.only_first else stdin.output.words
+    return None if stdin.output is None or stdin.output.is_prefix else stdin.output.words

@@ -1,6 +1,6 @@
-"""The files that an analysis may read: scripts, task files and archives, bounded in size and in number.
+"""Reads the files that an analysis needs: scripts, task files and archives, limited in size and in number.
 
-Remembers which files it looked at and their versions, so that a result can be kept as long as none of them changes.
+Records the version of each file, so that a result can be cached as long as none of them changes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _MAX_TOTAL_BYTES: Final = 1024 * 1024
 _MAX_QUICK_BYTES: Final = 4 * 1024
 
 Version: TypeAlias = tuple[int, int, int, int] | None
-"""Inode, size, and the times of the last changes of a file; `None` if there is none."""
+"""Inode, size, modification time and change time of a file; `None` if the file does not exist."""
 
 
 class FileContents(NamedTuple):
-    """A file that was looked at."""
+    """A file that was read."""
 
     path: str
     """Absolute."""
@@ -28,29 +28,29 @@ class FileContents(NamedTuple):
 
 
 class AnalysisContext:
-    """The disk, as far as the analysis of one command may look at it."""
+    """Reads files for the analysis of one command."""
 
-    __slots__ = ("_files_left", "_left", "cwd", "has_looked", "has_searched", "may_block", "versions")
+    __slots__ = ("_bytes_left", "_files_left", "cwd", "has_searched", "has_used_disk", "may_block", "versions")
 
     def __init__(self, cwd: str, *, may_block: bool = True) -> None:
         self.cwd = cwd
         self.may_block = may_block
-        """Whether much may be read. If not, `NotCached` is raised rather than more than a small file."""
+        """Whether more than a few kilobytes may be read. If not, `NotCached` is raised instead."""
         self.versions: dict[str, Version] = {}
-        """The files that were looked at."""
-        self.has_looked = False
-        """Whether anything on the disk was looked at."""
+        """The versions of the files that the result depends on."""
+        self.has_used_disk = False
+        """Whether the disk was accessed at all."""
         self.has_searched = False
         """Whether folders were searched, so that a new file could change the result."""
-        self._files_left, self._left = _MAX_FILES, _MAX_TOTAL_BYTES
+        self._files_left, self._bytes_left = _MAX_FILES, _MAX_TOTAL_BYTES
 
     def absolute(self, path: str) -> str:
-        """Return a path of the command as an absolute one."""
+        """Return the absolute path of a path in the command."""
         return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path.replace("\0", ""))))
 
     def read_file(self, path: str, limit: int = MAX_FILE_BYTES) -> FileContents | None:
-        """Read a regular file; `None` if there is none."""
-        self.has_looked = True
+        """Read a regular file; return `None` if it does not exist."""
+        self.has_used_disk = True
         path = self.absolute(path)
         try:
             status = os.stat(path)
@@ -61,9 +61,9 @@ class AnalysisContext:
         if not S_ISREG(status.st_mode):
             return None
         self._files_left -= 1
-        self._left -= status.st_size
-        self._refuse_to_block(_MAX_TOTAL_BYTES - self._left)
-        if status.st_size > limit or self._left < 0 or self._files_left < 0:
+        self._bytes_left -= status.st_size
+        self._refuse_to_block(_MAX_TOTAL_BYTES - self._bytes_left)
+        if status.st_size > limit or self._bytes_left < 0 or self._files_left < 0:
             return FileContents(path, None)
         try:
             with open(path, "rb", buffering=0) as file:
@@ -72,8 +72,8 @@ class AnalysisContext:
             return FileContents(path, None)
 
     def size_of(self, path: str) -> int | None:
-        """Return the size of a regular file, which something else than `read_file` reads; `None` if there is none."""
-        self.has_looked = True
+        """Return the size of a regular file that the caller opens itself; `None` if it does not exist."""
+        self.has_used_disk = True
         path = self.absolute(path)
         try:
             status = os.stat(path)
@@ -91,18 +91,18 @@ class AnalysisContext:
             raise NotCached
 
     def repository_root(self, folder: str) -> str | None:
-        """Return the folder of the repository in which a folder is; `None` if there is none."""
+        """Return the root of the repository that contains a folder; `None` outside of a repository."""
         from fairlead.policy.paths._git_index import find_index
 
-        self.has_looked = True
+        self.has_used_disk = True
         index = find_index(f"{self.absolute(folder)}/.")
         return None if index is None else index.root
 
     def is_tracked(self, path: str) -> bool:
-        """Return whether git's index has the file as it is on the disk."""
+        """Return whether git tracks a file, and the file is unchanged since it was added to the index."""
         from fairlead.policy.paths._git_index import find_index, is_unchanged
 
-        self.has_looked = True
+        self.has_used_disk = True
         index = find_index(path)
         if index is None:
             return False

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     ]
     """The state of a shell before it started a subshell."""
     Function: TypeAlias = "tuple[Expander, Node]"
-    """Who walks the body of a function, and the body."""
+    """The expander of the script that defines a function, and the body of the function."""
 
 WORDS: Final = frozenset(
     {
@@ -47,7 +47,7 @@ WORDS: Final = frozenset(
 )  # fmt: skip
 """Nodes that are words or parts of words."""
 
-_LIVE: Final = {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
+_EXPANSIONS: Final = {"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"}
 _is_simple: Final = re.compile(rb"[!#%&(-Z^-z|~]+").fullmatch
 """Whether a word is literal: no quote, no backslash, no dollar, no brackets, no braces."""
 _PLAIN: Final = re.sub(rb"[^\w./:=@%+,*?~^ \t-]", b"", bytes(range(128)))
@@ -76,7 +76,7 @@ class Scope:
         self.previous: Folders | None = None
         self.stack: list[Folders] = []
         self.variables: dict[str, tuple[str, ...] | None] = {}
-        """The values that each may have; `None` if they are only known when the command runs."""
+        """The values that each variable may have; `None` if they are only known when the command runs."""
         self.functions: dict[str, Function] = {}
         """The functions that the command defines."""
         self.aliases: dict[str, str] = {}
@@ -106,14 +106,14 @@ class Expander:
         self.source = source
         self.scope = scope
         self.process_output: Output | None = None
-        """What is known of the output of the last `<(…)`."""
+        """The output of the last `<(…)`; `None` if it is not known."""
 
     def subshell(self, node: Node) -> None:
         """Walk the commands of a substitution."""
         raise NotImplementedError
 
     def substituted(self, node: Node) -> Output | None:
-        """Walk a substitution; return what is known of its output."""
+        """Walk a substitution; return its output, or `None` if it is not known."""
         raise NotImplementedError
 
     def text(self, node: Node) -> str:
@@ -121,7 +121,7 @@ class Expander:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def plain_words(self, node: Node) -> list[str] | None:
-        """Return the words of a command without expansions, from its source: faster than from the tree."""
+        """Return the words of a command without expansions, faster than from the tree; `None` for any other command."""
         source = self.source[node.start_byte : node.end_byte]
         if not source.translate(None, _PLAIN):
             words = source.decode().split()
@@ -144,7 +144,7 @@ class Expander:
         return words
 
     def _literal(self, node: Node) -> bytes | None:
-        """Return the source of a literal word, which needs no expansion: most are."""
+        """Return the source of a word without expansions, as most words are; `None` for any other."""
         if node.type == "command_name":
             node = node.children[0]
         if node.type not in {"word", "number"}:
@@ -153,7 +153,7 @@ class Expander:
         return source if _is_simple(source) else None
 
     def groups(self, nodes: Iterable[Node]) -> list[list[Node]]:
-        """Return the nodes of each word. Words are separated by a blank; a continued line does not separate them."""
+        """Return the nodes of each word. A blank separates words; a backslash at the end of a line does not."""
         groups: list[list[Node]] = []
         end = -1
         for node in nodes:
@@ -170,7 +170,7 @@ class Expander:
         return self._pieces(list(nodes)).replace(EMPTY, "")
 
     def _pieces(self, nodes: list[Node]) -> str:
-        """Return adjacent nodes as one text; the parser splits `$a/$b.c` before and behind its second dollar."""
+        """Return adjacent nodes as one text. The parser splits `$a/$b.c` before and after its second dollar sign."""
         parts: list[str] = []
         for node in nodes:
             start = node.start_byte
@@ -182,7 +182,7 @@ class Expander:
         return "".join(parts)
 
     def piece(self, node: Node, *, quoted: bool) -> str:
-        """Return one part of a word."""
+        """Return one part of a word as marked text."""
         text = self.text(node)
         match node.type:
             case "word" | "number":
@@ -195,14 +195,14 @@ class Expander:
                 value = self._string(node)
             case "concatenation" | "command_name":
                 value = "".join([self.piece(child, quoted=quoted) for child in node.children])
-            case "$":  # `$"…"` is a text to translate; alone it is a dollar
+            case "$":  # `$"…"` is a text to translate; any other `$` is literal
                 value = "" if self.source[node.end_byte : node.end_byte + 1] == b'"' else text
             case kind:
                 value = self._expansion(node, kind, text, quoted=quoted)
         return value
 
     def _word(self, text: str, *, quoted: bool) -> str:
-        """Return a literal word; the parser takes the variable in `$a/$b.c` for part of one."""
+        """Return a literal word. It may contain a variable: the parser takes `$b` in `$a/$b.c` for literal."""
         return "".join(
             [
                 self._variable(match[1], match[0], quoted=quoted) if match[1] else unquoted(match[0])
@@ -211,12 +211,12 @@ class Expander:
         )
 
     def _string(self, node: Node) -> str:
-        """Return text in double quotes, from the source: the parser drops some blanks."""
+        """Return text in double quotes. It is read from the source, because the parser drops some blanks."""
         if node.type == "translated_string":
             node = node.children[-1]
         at, parts = node.start_byte + 1, []
         for child in node.children:
-            if child.type in _LIVE:
+            if child.type in _EXPANSIONS:
                 parts += [self._quoted(at, child.start_byte), self.piece(child, quoted=True)]
                 at = child.end_byte
         parts.append(self._quoted(at, node.end_byte - 1))
@@ -309,6 +309,6 @@ class Expander:
 
 
 def _printed(output: Output | None, source: str, *, quoted: bool) -> str:
-    if output is None or output.only_first or not output.words:
+    if output is None or output.is_prefix or not output.words:
         return unknown(source)
     return expand_values(tuple(map(as_value, output.words)), quoted=quoted)

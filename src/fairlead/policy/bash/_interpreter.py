@@ -33,10 +33,10 @@ _MAX_SCRIPT_DEPTH: Final = 5
 _MAX_NODE_DEPTH: Final = 60
 _MAX_STATEMENTS: Final = 20_000
 _HERE_STRING_LAST: Final = re.compile(rb"""(\d*>{1,2}\s*[\w./~-]+)\s+(<<<\s*(?:'[^']*'|"[^"]*"|[^\s;|&<>]+))""")
-"""A here-string behind an output file, in which order the parser does not know them."""
+"""Matches a here-string after an output redirection, an order that the parser does not know."""
 _WITH_OUTPUT: Final = {"command", "pipeline", "redirected_statement", "file_redirect"}
-_TAKE_WORDS: Final = {"command", "list", "pipeline"}
-_ASKS_ROOT: Final = re.compile(r"git rev-parse --show-toplevel(?:\s+2>\s*/dev/null)?")
+_TAKES_ARGUMENTS: Final = {"command", "list", "pipeline"}
+_ROOT_COMMAND: Final = re.compile(r"git rev-parse --show-toplevel(?:\s+2>\s*/dev/null)?")
 _EXITS: Final = {"exit", "return", "break", "continue"}
 
 
@@ -71,15 +71,16 @@ def _parser() -> Parser:
 
 
 def _tree(source: bytes) -> Node:
-    """Parse a script. The grammar's scanner reads beyond the end of C's tables for characters above 255, and may crash.
+    """Parse a script.
 
-    To a shell they are letters, so each of their bytes is replaced by a letter.
+    For characters above 255 the grammar's scanner reads beyond the end of C's character tables, and may crash. A shell
+    treats these characters as letters, so each of their bytes is replaced by a letter.
     """
     return _parser().parse(source.translate(_ASCII)).root_node
 
 
 def _grammar() -> ModuleType:
-    """Import the grammar's extension alone: its package takes 11 ms to load queries that are not used here."""
+    """Import only the extension module of the grammar: its package takes 11 ms to load queries that are not used."""
     package = PathFinder.find_spec("tree_sitter_bash")
     locations = package.submodule_search_locations if package else None
     spec = PathFinder.find_spec("tree_sitter_bash._binding", locations)
@@ -91,7 +92,7 @@ def _grammar() -> ModuleType:
 
 
 class Interpreter(ScriptAnalyser):
-    """Walks one script; the scripts in it have an interpreter each, with the same collector."""
+    """Walks one script. Each script that it runs gets an interpreter of its own, with the same collector."""
 
     def __init__(self, command: str, collector: Collector, scope: Scope, depth: int = 0) -> None:
         super().__init__(command.encode("utf-8", "replace"), collector, scope)
@@ -113,7 +114,7 @@ class Interpreter(ScriptAnalyser):
         self.sequence(root)
 
     def _with_here_strings(self, root: Node) -> Node:
-        """Parse again with each here-document as a here-string, behind which the parser makes fewer errors."""
+        """Parse again with each here-document as a here-string, after which the parser makes fewer errors."""
         source = self.source
         for node in reversed(list(_heredocs(root))):
             parts = {child.type: child for child in node.children}
@@ -177,7 +178,7 @@ class Interpreter(ScriptAnalyser):
         self.level -= 1
 
     def sequence(self, node: Node, stdin: Input = NO_INPUT) -> None:
-        """Walk statements in order: after a `cd`, which may fail, both folders are possible."""
+        """Walk statements in order. A `cd` may fail, so both folders are possible after it."""
         scope, certain = self.scope, self.scope.certain
         scope.certain = certain and node.type == "program"
         for child in node.children:
@@ -203,12 +204,12 @@ class Interpreter(ScriptAnalyser):
         self.scope.leave_subshell(saved)
 
     def substituted(self, node: Node) -> Output | None:
-        """Walk a substitution; return what is known of its output."""
+        """Walk a substitution; return its output, or `None` if it is not known."""
         self.output = None
         self.subshell(node)
         output, self.output = self.output, None
         statements = [child for child in node.children if child.is_named]
-        if len(statements) == 1 and output is None and _ASKS_ROOT.fullmatch(self.text(statements[0])):
+        if len(statements) == 1 and output is None and _ROOT_COMMAND.fullmatch(self.text(statements[0])):
             return self._repository_root()
         return output if len(statements) == 1 else None
 
@@ -221,7 +222,7 @@ class Interpreter(ScriptAnalyser):
         return None if root is None else Output((quote(root),))
 
     def define(self, node: Node, _: Input) -> None:
-        """Keep the body of a function, and walk it once: what its arguments are is known when it is called."""
+        """Store the body of a function, and walk it once without unknown effects, as only a call sets the arguments."""
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is None or body is None:
             self.subshell(node)
@@ -308,7 +309,7 @@ class Interpreter(ScriptAnalyser):
             self.scope.leave_subshell(saved)
 
     def _output_of(self, node: Node) -> Input:
-        """Return the input that the command behind another one gets: of `cat file`, the file."""
+        """Return the input of the next command in a pipeline; after `cat file`, the input names the file."""
         own = Input(piped=True, output=self.output)
         if self.collector.context is None or node.type != "command" or self.text(node.children[0]) != "cat":
             return own
@@ -328,7 +329,7 @@ class Interpreter(ScriptAnalyser):
         inner = self.input(redirects, stdin) if later else self.redirected(redirects, stdin)
         if body is not None:
             self.statement(body, inner)
-        if inner.words and body is not None and body.type not in _TAKE_WORDS:
+        if inner.words and body is not None and body.type not in _TAKES_ARGUMENTS:
             self.words(inner.words)
         elif inner.words and body is None:
             self.call(self.words(inner.words), inner)
@@ -341,7 +342,7 @@ class Interpreter(ScriptAnalyser):
                 self._after_heredoc(redirect, body, inner)
 
     def _after_heredoc(self, redirect: Node, body: Node | None, stdin: Input) -> None:
-        """Walk what follows `<<EOF` on its line: the parser places it below the redirection."""
+        """Walk the commands after `<<EOF` on its line, which the parser places below the redirection."""
         copies = body is not None and self.text(body).strip() == "cat"
         for child in redirect.children:
             if child.type == "pipeline":

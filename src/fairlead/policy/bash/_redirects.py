@@ -31,7 +31,7 @@ class RedirectAnalyser(CommandAnalyser):
         return self.input(redirects, stdin)
 
     def input(self, redirects: Iterable[Node], stdin: Input) -> Input:
-        """Return the input of a command after redirections, and the arguments behind them."""
+        """Return the input of a command with redirections, and the arguments that follow them."""
         text, piped, words, output, file = stdin.text, stdin.piped, list(stdin.words), stdin.output, stdin.file
         for redirect in redirects:
             kind = redirect.type
@@ -70,7 +70,7 @@ class RedirectAnalyser(CommandAnalyser):
             self.collector.add_unknown("a command in a here-document cannot be parsed")
 
     def redirect_all(self, redirects: Iterable[Node]) -> None:
-        """Collect the files of redirections, also of those behind a here-document."""
+        """Collect the files of redirections, including those after a here-document."""
         for redirect in redirects:
             if redirect.type == "file_redirect":
                 self.redirect(redirect, NO_INPUT)

@@ -1,7 +1,7 @@
-"""Analyses the scripts that a command runs: from the disk, or as the same command writes them.
+"""Analyses the scripts that a command runs, whether they are on the disk or written by the same command.
 
-A script that git's index has as it is on the disk belongs to the project. What is not known in it is not reported: it
-was there before, and would be asked about at every build. The files that it names are checked like any other.
+A script that git tracks and that is unchanged belongs to the project. Its unknown effects are not reported: it is not
+new, and the user would be asked at every build. The files that it names are checked as in any other script.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fairlead.policy.bash._collector import COPIES, change_folder, join_folder, word_path
+from fairlead.policy.bash._collector import COPY_PROGRAMS, change_folder, join_folder, word_path
 from fairlead.policy.bash._commands import TooComplex
 from fairlead.policy.bash._expansion import WORDS
 from fairlead.policy.bash._redirects import RedirectAnalyser
-from fairlead.policy.bash._words import DEEP, TooManyWords, as_value, is_glob, is_unknown, plain, quote, unescape
+from fairlead.policy.bash._words import ANY_DEPTH, TooManyWords, as_value, is_glob, is_unknown, plain, quote, unescape
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
 
 MAX_SCRIPT_LENGTH: Final = 64 * 1024
-"""The longest text that the shell's parser gets."""
+"""The longest text that is passed to the shell parser, in characters."""
 _MAX_ALL_SCRIPTS: Final = 96 * 1024
 _MAX_DEPTH: Final = 4
 _MAX_POSITIONAL: Final = 9
 _MAX_GLOBBED: Final = 12
 _SLOW: Final = re.compile(r"\||\$\{|<<|`")
 _MAX_SLOW: Final = 2_000
-"""The parser takes quadratic time for these: 50 s for 30 000 pipes."""
+"""The most of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
 PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
-"""Characters that mark words in the analysis."""
+"""The private characters that the analysis uses to mark words."""
 _SHEBANG: Final = r"#!\s*(\S+)(?:[ \t]+(.*))?"
 _PRINTS: Final = frozenset({"cat", "echo", "printf"})
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "source", "."})
@@ -53,11 +53,11 @@ _LANGUAGES: Final = {
     "cjs": "node", "ts": "node", "mts": "node", "tsx": "node", "pl": "perl", "pm": "perl", "rb": "ruby", "php": "php",
     "lua": "lua", "R": "Rscript", "awk": "awk", "sed": "sed", "go": "go", "rs": "rust", "tcl": "tclsh",
 }  # fmt: skip
-_OWN_SYNTAX: Final = frozenset({"awk", "sed", "sqlite"})
-"""Languages that are followed exactly, and not only searched for names."""
+_ANALYSED_LANGUAGES: Final = frozenset({"awk", "sed", "sqlite"})
+"""Languages with an analysis of their own; in all others the code is searched for literals."""
 _TASK_FILES: Final = frozenset({"make", "npm", "just", "task"})
 _FOUND_ABOVE: Final = frozenset({"npm", "just", "task"})
-"""Task files that are also looked for in the folders above."""
+"""Task files that are also searched for in the parent folders."""
 _MAX_ABOVE: Final = 6
 _SAME_SHELL: Final = frozenset({"source", "."})
 _KEEPS_TEXT: Final = frozenset({"chmod", "chown", "chgrp", "touch", "setfacl", "chattr", "chcon", "mkdir"})
@@ -75,10 +75,10 @@ def is_too_long(text: str) -> bool:
 
 
 class Script(NamedTuple):
-    """A script that is run."""
+    """A script that a command runs."""
 
     path: str
-    """As the command names it."""
+    """The path as the command spells it."""
     text: str | None
     """`None` if it is not known."""
     tracked: bool = False
@@ -99,18 +99,18 @@ class ScriptAnalyser(RedirectAnalyser):
                 text = f"which script {program} runs is only known when it runs: {plain(run.word)}"
                 self.collector.add_unknown(text, runs=True)
             return
-        root = run.word.partition(DEEP)[0].rstrip("/") if DEEP in run.word else ""
+        root = run.word.partition(ANY_DEPTH)[0].rstrip("/") if ANY_DEPTH in run.word else ""
         if root and any(self._is_file(path, context) for path in self._paths(root)):  # `find x.sh -exec sh {} ;`
             self._run_named(run._replace(word=root), program, context)
-        elif is_glob(run.word) or DEEP in run.word:
-            self._run_each(run._replace(word=run.word.replace(DEEP, "**/")), program, context)
+        elif is_glob(run.word) or ANY_DEPTH in run.word:
+            self._run_each(run._replace(word=run.word.replace(ANY_DEPTH, "**/")), program, context)
         elif run.language == "start-up":
             self._run_startup_file(run, program, context)
         else:
             self._run_named(run, program, context)
 
     def _is_file(self, path: str, context: AnalysisContext) -> bool:
-        """Return whether there is a file at a path, on the disk or as this command writes it."""
+        """Return whether a path is a file, on the disk or because this command writes it."""
         return context.size_of(path) is not None or self.collector.written_text(context.absolute(path)) is not None
 
     def _run_named(self, run: RunFile, program: str, context: AnalysisContext) -> None:
@@ -119,7 +119,7 @@ class ScriptAnalyser(RedirectAnalyser):
             for script in self._find(path, context):
                 found = True
                 self._run_script(script, run, program, path)
-        if not found and run.known_elsewhere:
+        if not found and run.has_known_fallback:
             return
         if run.language not in _TASK_FILES and not (found and run.language == "sh"):
             self.apply_effects(mentions(run.args), program)
@@ -145,12 +145,12 @@ class ScriptAnalyser(RedirectAnalyser):
                 self.run_file(run._replace(word=quote(path)), program)
 
     def _run_startup_file(self, run: RunFile, program: str, context: AnalysisContext) -> None:
-        """Run a file of the user that a shell reads when it starts, if this command writes it."""
+        """Analyse a start-up file of the user's shell, if this command writes it."""
         if self.collector.writers_of(context.absolute(word_path(run.word))):
             self.run_file(RunFile(run.word, "sh", run.args), program)
 
     def _run_above(self, run: RunFile, program: str, context: AnalysisContext) -> None:
-        """Run a task file of the nearest folder above that has one; its commands run in that folder."""
+        """Analyse the task file of the nearest parent folder that has one. Its commands run in that folder."""
         for folder in ("/".join([".."] * depth) for depth in range(1, _MAX_ABOVE)):
             scripts = [
                 (path, script)
@@ -172,14 +172,14 @@ class ScriptAnalyser(RedirectAnalyser):
                 yield join_folder(folder.path, path)
 
     def _find(self, path: str, context: AnalysisContext) -> Iterable[Script]:
-        """Return the scripts that may be at a path: as this command writes them, or as they are on the disk."""
+        """Return the scripts that a path may refer to: those that this command writes, or the one on the disk."""
         absolute = context.absolute(path)
         writers = self.collector.writers_of(absolute) - _KEEPS_TEXT
         written = self.collector.written_text(absolute)
         if written is not None and writers <= {">", "tee"}:
             scripts = [Script(path, written.text)]
             return scripts if written.whole else [*scripts, *self._from_disk(path, path, context)]
-        if writers and writers <= COPIES:
+        if writers and writers <= COPY_PROGRAMS:
             folder = path.rpartition("/")[0] or "."
             sources = [name for source in self.collector.copied() for name in (source, f"{folder}/{source}")]
             return [script for source in sources for script in self._on_disk(source, path, context)]
@@ -260,11 +260,11 @@ class ScriptAnalyser(RedirectAnalyser):
         variables |= {"@": every, "*": every, "#": (str(len(args)),), "0": (name,), "BASH_SOURCE": (name,)}
 
     def _code_file(self, text: str, language: str, run: RunFile, *, tracked: bool) -> None:
-        """Analyse a script in another language by the names in it; nobody could answer for all that is not known."""
-        if tracked and language not in _OWN_SYNTAX:
+        """Analyse a script in another language by its literals. Unknown effects are not reported."""
+        if tracked and language not in _ANALYSED_LANGUAGES:
             lines = text.splitlines()
             text = "\n".join(line for line in lines if any(word in line.lower() for word in _ACCESSES))
-        self.apply_effects(_known(text, language, run.args), language)
+        self.apply_effects(_known_effects(text, language, run.args), language)
 
     def _tasks(self, text: str, language: str, run: RunFile) -> None:
         from fairlead.policy.bash.tasks._find import find_commands
@@ -273,7 +273,7 @@ class ScriptAnalyser(RedirectAnalyser):
             if task.language in {None, "sh"}:
                 self.script(task.text, same_shell=False)
             else:
-                self.apply_effects(_known(task.text, task.language or "", []), task.language or "")
+                self.apply_effects(_known_effects(task.text, task.language or "", []), task.language or "")
 
     def _included(self, name: str) -> str | None:
         """Return the text of a file that a task file includes."""
@@ -285,7 +285,7 @@ class ScriptAnalyser(RedirectAnalyser):
         return None
 
     def unpack(self, unpack: Unpack, program: str) -> None:
-        """Collect the files that an archive or a patch names; if they are not known, the folder that gets them."""
+        """Collect the files that an archive or a patch names; if they are not known, the folder it is unpacked to."""
         names = None if is_unknown(unpack.word) else self._members(unpack)
         if names is None and unpack.kind == "patch":
             self.collector.add_unknown(f"{program} writes the files that the patch names")
@@ -320,7 +320,7 @@ class ScriptAnalyser(RedirectAnalyser):
         return None if known.text is None else before + known.text
 
     def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
-        """Record what is written to files, which a later command may run: the text of `cat`, `echo` or `printf`."""
+        """Record the text that `cat`, `echo` or `printf` write to files, because a later command may run them."""
         while body is not None and body.type == "list":
             body = body.children[-1]
         text = None
@@ -353,7 +353,7 @@ def _file_redirects(redirects: Iterable[Node]) -> Iterator[Node]:
 
 
 def _printed(words: list[str], stdin: str | None) -> str | None:
-    """Return what a command prints; `None` if it is only known when it runs."""
+    """Return the text that a command prints; `None` if it is only known when it runs."""
     if any(map(is_unknown, words)):
         return None
     program, args = words[0], [plain(word) for word in words[1:]]
@@ -375,8 +375,8 @@ def _formatted(args: list[str]) -> str:
     return text + "".join(value + parts[-1] for value in values)
 
 
-def _known(text: str, language: str, args: list[str]) -> Iterator[Effect]:
-    """Yield the effects of code in a file, without what is not known: it cannot be told from what any code does."""
+def _known_effects(text: str, language: str, args: list[str]) -> Iterator[Effect]:
+    """Yield the effects of code in a file, except unknown ones, which harmless code has as well."""
     from fairlead.policy.bash.programs._code import code_effects  # its expressions take time to compile
 
     for effect in code_effects(RunCode(language, text, args)):

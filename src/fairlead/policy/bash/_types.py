@@ -12,7 +12,7 @@ class SimpleCommand(Struct, frozen=True):
 
     words: tuple[str, ...]
     implied: bool = False
-    """Another spelling of the command before it, as `black` is of `python -m black`."""
+    """Whether it is another spelling of the previous command (`black` for `python -m black`), or in a script."""
     variables: tuple[str, ...] = ()
     """The assignments before it: `NAME=value`."""
 
@@ -23,12 +23,12 @@ class SimpleCommand(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The words joined by one blank, which the pattern of a rule matches."""
+        """The words joined by blanks: the text that the pattern of a rule is matched with."""
         return " ".join(self.words)
 
 
 class FileAccess(Struct, frozen=True):
-    """A file that the command accesses, as far as is known without looking at the disk."""
+    """An access to a file, as far as it is known without looking at the disk."""
 
     path: str
     """Relative to the folder in which the command starts, unless `folder` is `None`. `~` is not expanded."""
@@ -38,7 +38,7 @@ class FileAccess(Struct, frozen=True):
     glob: bool = False
     """The path is a pattern (`*`, `?`, `[…]`, `**` for folders of any depth)."""
     below: bool = False
-    """Whether what lies below the path is accessed too."""
+    """Whether the files below the path are accessed too."""
     folder: str | None = "."
     """The folder in which the program runs, after `cd`; `None` if it is only known when it runs."""
     if_folder: str | None = None
@@ -50,15 +50,15 @@ class FileAccess(Struct, frozen=True):
     selection: Selection = ALL_FILES
     """With `below`: which of the files are accessed."""
     makes_folder: bool = False
-    """What is written is a folder, which is no new file."""
+    """The access creates a folder, which does not count as a new file."""
     copy_of: str | None = None
-    """What is written is a copy of this: a folder, if this is one."""
+    """The source of the written copy, which is a folder if the source is one."""
     literal: bool = False
-    """The path stands in code, and matters only if a rule protects it."""
+    """The path is a literal in code, and matters only if a rule protects it."""
     script: str | None = None
-    """The script that accesses it; `None`: the command itself."""
+    """The script that accesses it; `None` for the command itself."""
     tracked: bool = False
-    """The script is one of the project's: git has it as it is on the disk."""
+    """The script belongs to the project: git tracks it, and it is unchanged."""
 
     @property
     def is_located(self) -> bool:
@@ -67,23 +67,23 @@ class FileAccess(Struct, frozen=True):
 
 
 class Analysis(Struct, frozen=True):
-    """What a shell command runs and accesses, and what is not known before it runs."""
+    """The commands, the files and the unknown effects of a shell command."""
 
     commands: tuple[SimpleCommand, ...] = ()
     files: tuple[FileAccess, ...] = ()
     unknown: tuple[str, ...] = ()
-    """What is not known, each as text for the user."""
+    """Descriptions of unknown effects, for the user."""
     unknown_reads: tuple[str, ...] = ()
-    """The same for files that are read, which only matters if there are rules on reading."""
+    """Descriptions of unknown files that are read. They only matter if there are rules on reading."""
     mentions: tuple[FileAccess, ...] = ()
-    """Files that are given to programs of which is not known what they do; of mode `read` if they do not write."""
+    """Files that are arguments of programs with unknown effects; of mode `read` if the program does not write."""
     programs: tuple[str, ...] = ()
-    """The programs that are called and not known."""
+    """The unknown programs that are called."""
     scripts: tuple[str, ...] = ()
     """The scripts on the disk that were read and analysed."""
     assigned: tuple[str, ...] = ()
     """The names of the variables that are set for the shell, and not for one command alone."""
     git: tuple[GitCommand, ...] = ()
-    """The calls of git, in their order: what one does depends on those before it."""
+    """The calls of git in their order, because the effect of each depends on those before it."""
     runs_unknown: bool = False
-    """Whether it runs a command or code that is not known: the output of another command, a script that it reads."""
+    """Whether it runs an unknown command or unknown code, such as the output of another command."""

@@ -1,7 +1,7 @@
-"""Words of a shell command as marked text, which keeps what was quoted and what is not known.
+"""Words of a shell command as marked text, which keeps track of quoted and of unknown parts.
 
-A marked text is a word after quote removal. Special characters that were quoted are moved to a private plane of
-Unicode; a part that is only known when the command runs is between `OPEN` and `CLOSE`, as it was written.
+A marked text is a word after quote removal. Quoted special characters are moved to a private plane of Unicode. A part
+that is only known when the command runs is kept as source text between `OPEN` and `CLOSE`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ OPEN: Final = chr(PLANE + 0xF000)
 CLOSE: Final = chr(PLANE + 0xF001)
 EMPTY: Final = chr(PLANE + 0xF002)
 """An empty quoted text, so that `""` stays a word and an unset variable does not."""
-DEEP: Final = chr(PLANE + 0xF003)
-"""Any number of folders below the one before it, hidden ones too: `src/` `DEEP` `*.py` is what `find` finds."""
-MAYBE: Final = chr(PLANE + 0xF004)
-"""Before a pattern: the word is one of the files that match, and which of them is only known when the command runs."""
+ANY_DEPTH: Final = chr(PLANE + 0xF003)
+"""Any number of nested folders, hidden ones too: `src/` `ANY_DEPTH` `*.py` is what `find src -name '*.py'` finds."""
+ONE_OF: Final = chr(PLANE + 0xF004)
+"""Precedes a pattern: the word is one of the matching files. Which one is only known when the command runs."""
 
 _SPECIAL: Final = "*?[]{},~ \t\n"
 _QUOTE: Final = {ord(c): chr(PLANE + ord(c)) for c in _SPECIAL}
 _UNQUOTE: Final = (
     {PLANE + ord(c): c for c in _SPECIAL}
-    | dict.fromkeys(map(ord, (OPEN, CLOSE, EMPTY, MAYBE)), "")
-    | {ord(DEEP): "**/"}
+    | dict.fromkeys(map(ord, (OPEN, CLOSE, EMPTY, ONE_OF)), "")
+    | {ord(ANY_DEPTH): "**/"}
 )
 _LITERAL_GLOB: Final = {PLANE + ord(c): f"[{c}]" for c in "*?["}
 _IN_VALUE: Final = {ord(c): chr(PLANE + ord(c)) for c in "{},"}
@@ -57,7 +57,7 @@ def quote(text: str) -> str:
 
 
 def unknown(source: str) -> str:
-    """Return a text that is only known when the command runs; `source` is how it was written."""
+    """Return the marked text of a part that is only known when the command runs."""
     return OPEN + source.translate(_QUOTE) + CLOSE
 
 
@@ -82,7 +82,7 @@ def as_pattern(word: str) -> str:
 
 
 def unquoted(source: str) -> str:
-    """Return source outside of quotes, where a backslash quotes the next character."""
+    """Return the marked text of unquoted source, in which a backslash quotes the next character."""
     return _BACKSLASH.sub(_escaped, source) if "\\" in source else source
 
 
@@ -92,7 +92,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def double_quoted(source: str) -> str:
-    """Return source between double quotes."""
+    """Return the marked text of source between double quotes."""
     if "\\" in source:
         source = _BACKSLASH_IN_QUOTES.sub(lambda m: "" if m[1] == "\n" else m[1], source)
     return source.translate(_QUOTE)
@@ -125,7 +125,7 @@ def as_value(word: str) -> str:
 
 
 def expand_values(values: tuple[str, ...], *, quoted: bool) -> str:
-    """Return the possible values of a variable as braces, which expand to one word for each."""
+    """Return the possible values of a variable as a brace expression, which expands to one word for each."""
     table = _QUOTED_VALUE if quoted else _UNQUOTED_VALUE
     texts = [value.translate(table) for value in values]
     if len(texts) == 1:
@@ -161,7 +161,7 @@ def _product(before: str, options: list[str], rest: str) -> list[str]:
 
 
 def _alternatives(text: str, start: int) -> tuple[list[str], int] | None:
-    """Return the parts between a brace and its closing brace, and its end; `None` if the brace is literal."""
+    """Return the parts between an opening and its closing brace, and the end; `None` if the brace is literal."""
     depth, begin, parts = 0, start + 1, []
     for at in range(start, len(text)):
         character = text[at]
@@ -207,12 +207,12 @@ def _modified(value: str, operator: str, operand: str) -> str | None:
     if operator[0] in "%#":
         result = _trimmed(value, operator, operand)
     elif operator == ":":
-        result = None if DEEP in value else _sliced(value, operand)
+        result = None if ANY_DEPTH in value else _sliced(value, operand)
     elif operator[0] == "/":
         old, _, new = operand.partition("/")
-        simple = old and not is_glob(old) and old[0] not in "#%" and not is_glob(value) and DEEP not in value
+        simple = old and not is_glob(old) and old[0] not in "#%" and not is_glob(value) and ANY_DEPTH not in value
         result = value.replace(old, new, -1 if operator == "//" else 1) if simple else None
-    elif not is_glob(value) and DEEP not in value:
+    elif not is_glob(value) and ANY_DEPTH not in value:
         changed = value.upper() if operator[0] == "^" else value.lower()
         result = changed if len(operator) > 1 else changed[:1] + value[1:]
     return result
@@ -230,12 +230,16 @@ def _trimmed(value: str, operator: str, pattern: str) -> str | None:
     """Remove the match of a pattern at the start or the end; the value may be a pattern itself."""
     text = as_pattern(pattern) if is_glob(pattern) else plain(pattern)
     if text == "*/" and operator == "##":
-        return value.rpartition(DEEP)[2].rpartition("/")[2]
+        return value.rpartition(ANY_DEPTH)[2].rpartition("/")[2]
     if text == "/*" and operator == "%":
-        return value.rpartition(DEEP)[0] + DEEP + "*" if DEEP in value else value.rpartition("/")[0] or value
+        return (
+            value.rpartition(ANY_DEPTH)[0] + ANY_DEPTH + "*"
+            if ANY_DEPTH in value
+            else value.rpartition("/")[0] or value
+        )
     if not is_glob(text):
         return value.removesuffix(text) if operator[0] == "%" else value.removeprefix(text)
-    if DEEP in value or is_glob(value):
+    if ANY_DEPTH in value or is_glob(value):
         return _without_ending(value, text[0]) if operator[0] == "%" and text in {".*", "_*", "-*"} else None
     return _without_match(value, operator, text)
 

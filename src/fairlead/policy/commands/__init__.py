@@ -1,1 +1,1 @@
-"""The commands that an event runs, as a plan; their environment. Runs nothing."""
+"""The plan of the commands that an event runs, and their environment. Runs nothing."""

@@ -1,7 +1,7 @@
 """The environment variables of a command: each as `FAIRLEAD_X` and, for existing scripts, as `CONCLAUDE_X`.
 
-Knows events, no files and no processes. A value that cannot be a variable, or is too large for one, is left out: the
-whole payload is on the command's stdin.
+Knows events, but no files and no processes. A value that cannot be an environment variable, or is too large for one, is
+left out: the command gets the whole payload on stdin.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ ALL_VARIABLES = frozenset(
     for prefix in PREFIXES
     for name in (*_ALWAYS, *_AGENT, *_TOOL, *_COMPUTED, *(name for names in _BY_EVENT.values() for name in names))
 )
-"""Every variable that some event sets. An inherited one belongs to another event, and is not passed on."""
+"""Every variable that an event may set. An inherited one belongs to another event, and is not passed on."""
 
 
 def event_variables(event: Event, **more: str | None) -> dict[str, str]:
-    """Return the variables of an event under both prefixes, without those that it does not set."""
+    """Return the variables that an event sets, with both prefixes."""
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
     values: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
@@ -99,20 +99,20 @@ def event_variables(event: Event, **more: str | None) -> dict[str, str]:
 def command_environment(
     own: Mapping[str, str], inherited: Mapping[str, str], folder: str, payload: bytes
 ) -> dict[str, str]:
-    """Return the environment of a command: the caller's, the plan's (`own`), and that of the file in `folder`."""
+    """Return the environment of a command: the inherited one, with the variables of the plan (`own`) and the folder."""
     kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
     return {**kept, **command_variables(own, folder, payload)}
 
 
 def command_variables(own: Mapping[str, str], folder: str | None, payload: bytes) -> dict[str, str]:
-    """Return the variables that a command gets beside those of its caller: the plan's, the folder's, the payload."""
+    """Return the variables that a command does not inherit: those of the plan (`own`), the folder and the payload."""
     small = payload if len(payload) <= MAX_VALUE_BYTES else b""
     more = _with_prefixes({"CONFIG_DIR": folder, "PAYLOAD_JSON": small.decode(errors="replace") or None})
     return {**own, **more}
 
 
 def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as variables under both prefixes, without those that cannot be one."""
+    """Return values as variables with both prefixes, except values that cannot be a variable."""
     texts = {name: _text(value) for name, value in values.items() if value is not None}
     return {prefix + name: text for name, text in texts.items() if _fits(text) for prefix in PREFIXES}
 

@@ -1,9 +1,9 @@
 """Searches a prompt for the regular expressions of a policy, in bounded time.
 
-A linear-time engine such as RE2 has no look-around and no backreferences, which policies may use. So a search whose
-worst case is long is made where it can be interrupted: in the main thread of a process that handles one event. There it
-ends after half a second, and counts as not found. Expressions that may take exponential time are refused when the
-policy is read.
+Policies may use look-around and backreferences, which a linear-time engine such as RE2 does not have. So a search that
+may take long only runs where it can be interrupted: in the main thread of a process that handles one event. There it
+ends after half a second, and the pattern counts as not found. Patterns that may take exponential time are refused when
+the policy is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 MAX_SEARCH_SECONDS = 0.5
-"""Seconds for all patterns of one event."""
+"""The most seconds for the searches of all patterns of one event."""
 _MAX_STEPS = 10_000_000
-"""Steps of a search that cannot be interrupted: about a tenth of a second."""
+"""The most steps of a search that cannot be interrupted: about a tenth of a second."""
 _MANY = 100
-"""A part that may be repeated so often makes the time grow with the text."""
+"""A part that may repeat this often makes the search time grow with the length of the text."""
 
 
 class NotInterruptible(Exception):
@@ -44,21 +44,21 @@ class PatternSearch:
         self._seconds = seconds
 
     def finds(self, pattern: str, *, case_insensitive: bool = False) -> bool:
-        """Return whether a regular expression is found; an invalid or too slow one is not."""
+        """Return whether a regular expression matches somewhere; `False` if it is invalid or too slow."""
         try:
-            compiled, shape = _compiled(pattern, case_insensitive)
+            compiled, complexity = _compiled(pattern, case_insensitive)
         except (re.error, RecursionError, OverflowError):
             return False
-        if self._steps(shape) <= _MAX_STEPS:
+        if self._steps(complexity) <= _MAX_STEPS:
             return compiled.search(self._text) is not None
         if not _is_interruptible():
             raise NotInterruptible("a pattern of the policy may take too long on this prompt to be searched here")
         return self._search(compiled)
 
-    def _steps(self, shape: _Shape) -> int:
-        """Return how many steps the search takes at most, as a magnitude."""
-        length = self._longest_line if shape.in_line else len(self._text)
-        return len(self._text) * int(length**shape.repeats)
+    def _steps(self, complexity: _Complexity) -> int:
+        """Return the order of magnitude of the most steps that a search takes."""
+        length = self._longest_line if complexity.in_line else len(self._text)
+        return len(self._text) * int(length**complexity.repeats)
 
     def _search(self, compiled: re.Pattern[str]) -> bool:
         if self._seconds <= 0:
@@ -73,21 +73,21 @@ class PatternSearch:
             self._seconds -= monotonic() - started
 
 
-class _Shape(NamedTuple):
-    """What the time of a search depends on."""
+class _Complexity(NamedTuple):
+    """The properties of a pattern that determine the time of a search."""
 
     repeats: int
-    """Parts that may be repeated without a bound."""
+    """The number of parts that may repeat without a limit."""
     in_line: bool
-    """None of these parts crosses the end of a line."""
+    """None of these parts matches beyond the end of a line."""
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str, case_insensitive: bool) -> tuple[re.Pattern[str], _Shape]:  # noqa: FBT001 - the cache needs positional arguments
+def _compiled(pattern: str, case_insensitive: bool) -> tuple[re.Pattern[str], _Complexity]:  # noqa: FBT001 - the cache needs positional arguments
     compiled = re.compile(pattern, re.IGNORECASE if case_insensitive else 0)
     bodies = list(_repeated(_parser.parse(pattern)))
     in_line = not compiled.flags & re.DOTALL and all(_is_any(body) for body in bodies)
-    return compiled, _Shape(len(bodies), in_line)
+    return compiled, _Complexity(len(bodies), in_line)
 
 
 def _repeated(items: Any) -> Iterator[Any]:
@@ -102,7 +102,7 @@ def _repeated(items: Any) -> Iterator[Any]:
 
 
 def _is_interruptible() -> bool:
-    """Return whether this is the main thread, and of no event loop, which serves others meanwhile."""
+    """Return whether this is the main thread, without an event loop that has other requests to serve."""
     asyncio = sys.modules.get("asyncio")
     return current_thread() is main_thread() and (asyncio is None or asyncio._get_running_loop() is None)  # noqa: SLF001 - the public one raises
 
@@ -113,7 +113,7 @@ def _is_any(body: Any) -> bool:
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` after some seconds, in the main thread; not if a timer of somebody else runs."""
+    """Raise `TimeoutError` in the main thread after some seconds. Does nothing if another timer is running."""
     if any(signal.getitimer(signal.ITIMER_REAL)):
         yield
         return

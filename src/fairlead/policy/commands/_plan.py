@@ -1,4 +1,4 @@
-"""The types of a plan: commands to run, as data that is sent from the process that decides to the one that runs."""
+"""The types of a plan: the commands to run, as data that the daemon sends to the process that runs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING or not LIGHT:
     from typing import Literal, TypeAlias
 
     OnFailure: TypeAlias = Literal["block-first", "never", "block-on-2"]
-    """What a failing command does.
+    """The effect of a failing command.
 
     block-first  the first failure of any kind blocks, and the remaining commands do not run
     block-on-2   exit code 2 blocks, and the remaining commands do not run; any other failure is logged
@@ -20,7 +20,8 @@ if TYPE_CHECKING or not LIGHT:
     Shown: TypeAlias = Literal["model", "person", "log"]
     """Where the output of commands is shown: to the model as context, to the user as a message, or on stderr alone.
 
-    On stderr because at `Stop` context would keep the agent going, and at `PreCompact` it would change the summary."""
+    Some events only use stderr: at `Stop` context would keep the agent going, at `PreCompact` it would change the
+    summary."""
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,7 +51,7 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be done for an event; nothing, if it is empty."""
+    """The commands and texts of a policy for one event. May be empty."""
 
     event_name: str
     session_id: str
@@ -66,8 +67,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     infinite: str | None = None
     """The message that keeps the agent going if all commands pass."""
     max_blocks: int = 0
-    """The most blocks in a row; then the agent may stop. 0 is no limit."""
+    """The most blocks in a row, after which the agent may stop; 0 is no limit."""
     first_stop: bool | None = None
-    """Whether no block came before in this turn; `None` if the client does not send it."""
+    """Whether no earlier stop of this turn was blocked; `None` if the client does not send it."""
     gives_path: bool = False
     """The last line of the output is the path of the worktree that the command created."""

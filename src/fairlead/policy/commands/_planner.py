@@ -1,6 +1,6 @@
 """Plans the commands of an event.
 
-Runs nothing, and reads only the files that the context of a prompt names. Layers come nearest first.
+Runs nothing, and reads only the files that the context of a prompt names. The nearest layer comes first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULT_INFINITE_MESSAGE = "continue working on the task"
 
 
 class _EventKind(Struct, frozen=True):
-    """How an event is planned: its section, the field that patterns match, and what a failure does."""
+    """How an event is planned: its policy section, the field that patterns match, and the effect of a failure."""
 
     section: str
     subject: str | None = None
@@ -74,10 +74,27 @@ _KINDS: dict[str, _EventKind] = {
 _Commands: TypeAlias = "list[tuple[Layer, str | None, Command]]"
 
 
+def planned_events(layers: Iterable[Layer]) -> frozenset[str]:
+    """Return the names of the events that these files may have commands or texts for. At others there is no plan."""
+    return frozenset(name for layer in layers for name in _events_of(layer.policy))
+
+
+def _events_of(policy: Policy) -> Iterator[str]:
+    yield from ("SubagentStart", "SubagentStop")  # they are logged in any case
+    yield from (name for name, kind in _KINDS.items() if _has_commands(policy, kind))
+    prompt = policy.user_prompt_submit
+    if policy.stop.infinite:
+        yield "Stop"
+    if prompt.commands or prompt.context_rules or prompt.slash_commands is not None:
+        yield "UserPromptSubmit"
+    if policy.worktree_create.command:
+        yield "WorktreeCreate"
+
+
 def plan_commands(event: Event, layers: tuple[Layer, ...], *, read: _prompts.ReadFile = _prompts.read_inside) -> Plan:
     """Return the plan of an event. Without a command that matches, it has no steps.
 
-    Only trusted files have commands run and texts shown, and each once.
+    The plan contains only the commands and texts of trusted files, each of them once.
     """
     layers = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
     if isinstance(event, UserPromptSubmit):
@@ -143,7 +160,7 @@ def check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[PatternC
             yield PatternCheck(layer.file, name, pattern, pattern in matched, subjects)
 
 
-# -- which commands ------------------------------------------------------------------------------------
+# -- matching commands ---------------------------------------------------------------------------------
 
 
 def _matching_commands(event: Event, layers: tuple[Layer, ...], kind: _EventKind) -> _Commands:
@@ -176,7 +193,7 @@ def _by_pattern(commands: dict[str, list[Command]], subjects: tuple[str, ...]) -
 
 
 def _subjects(event: Event, kind: _EventKind) -> tuple[str, ...]:
-    """Return what patterns are matched with: of a subagent its type and its id."""
+    """Return the texts that patterns are matched with; for a subagent, its id and its type."""
     names = [getattr(event, kind.subject, None)] if kind.subject else []
     if isinstance(event, SubagentStart | SubagentStop):
         names.insert(0, event.agent_id)
@@ -188,7 +205,7 @@ def _is_partial(event: MessageDisplay, policy: Policy) -> bool:
 
 
 def _is_managed(event: Event) -> bool:
-    """Return whether an organisation's settings changed: the client applies them whatever a hook answers."""
+    """Return whether an organisation's settings changed, which the client applies even if a hook blocks."""
     return isinstance(event, ConfigChange) and event.source == "policy_settings"
 
 
@@ -218,7 +235,7 @@ def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool
 
 
 def _stop_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
-    """Return the fields of a plan for the end of a turn, from all files."""
+    """Return the fields of a plan for the end of a turn, merged from all files."""
     if not isinstance(event, Stop):
         return {}
     section = merge_layers(layers).stop
@@ -241,7 +258,7 @@ def _subagent_start_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str,
 
 
 def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _prompts.ReadFile) -> Plan:
-    """Plan a prompt: its commands never block; those for its slash command may."""
+    """Return the plan for a prompt. Commands for prompts never block, but those for a slash command may."""
     if not event.prompt.strip():
         return Plan(event_name=event.event_name, session_id=event.session_id)
     slash, search = _prompts.slash_command(event.prompt), PatternSearch(event.prompt)
@@ -264,7 +281,7 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
 
 
 def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
-    """Return the commands for a slash command; a pattern may be written with its slash."""
+    """Return the commands for a slash command, whose pattern may contain the slash."""
     return [
         (layer, pattern, command)
         for layer in layers
@@ -274,7 +291,7 @@ def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
 
 
 def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
-    """Plan the command that creates a worktree: that of the nearest file."""
+    """Return the plan for a new worktree: the command of the nearest file that has one."""
     for layer in layers:
         section = layer.policy.worktree_create
         if section.command:

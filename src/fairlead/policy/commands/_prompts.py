@@ -1,6 +1,6 @@
-"""What a prompt triggers: the context of the rules that match it, and the slash command in it.
+"""Finds the context rules that match a prompt, and the slash command in a prompt.
 
-A function that is passed in reads the files that a context names.
+The caller passes the function that reads the files that a context names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     """Folder and path → the text of the file, or `None` if it may not or cannot be read."""
 
 MAX_FILE_BYTES = 64 * 1024
-"""A larger file is not put into a prompt."""
+"""A larger file is not added to a prompt."""
 
 _FILE = re.compile(r"(?<![\w.+-])@(?P<path>[\w\-./]+)")
 _SLASH = re.compile(r"/(?P<name>[A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(?P<args>.*))?")
@@ -63,7 +63,7 @@ def context_rule_applies(rule: ContextRule, search: PatternSearch) -> bool:
 
 
 def read_inside(folder: str, path: str) -> str | None:
-    """Read a file; `None` if it is missing, not really inside the folder, not a regular file, or too large."""
+    """Read a file; `None` if it is missing, not a regular file, too large, or outside the folder by a link."""
     root = os.path.realpath(folder)
     real = os.path.realpath(os.path.join(root, path))
     if not real.startswith(root.rstrip("/") + "/"):
@@ -86,7 +86,7 @@ def _read_regular(path: str) -> bytes:
 
 
 def _with_files(text: str, folder: str, read: ReadFile) -> str:
-    """Replace each `@path` by the text of the file. What is not a file of the folder, an e-mail address too, stays."""
+    """Replace each `@path` that is a file of the folder by its text. Other words, such as e-mail addresses, stay."""
 
     def replace(match: re.Match[str]) -> str:
         path = match["path"]

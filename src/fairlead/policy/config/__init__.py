@@ -1,1 +1,1 @@
-"""The policy file: find, read, validate, merge, cache."""
+"""Finds, reads, validates, merges and caches policy files."""

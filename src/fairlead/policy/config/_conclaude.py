@@ -1,7 +1,7 @@
-"""Policies of conclaude: the keys of its older versions, and what changes for a policy that becomes one of Fairlead.
+"""Policies of conclaude: the keys of its older versions, and the differences when Fairlead applies such a policy.
 
-Each older key is read as the key that replaced it, with a hint that names that key: a policy with an unknown key is
-invalid, and an invalid policy denies every tool call. Opens no file.
+Each older key is read as the key that replaced it, with a hint that names the new key. As an unknown key it would make
+the policy invalid, and an invalid policy denies every tool call. Opens no file.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _commands(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def map_old_keys(root: Node, add_hint: Add) -> Node:
-    """Return the document with the keys of today; `add_hint` gets the position and the text of each hint."""
+    """Return the document with the current keys; `add_hint` gets the position and the text of each hint."""
     if root.kind != "mapping" or not _has_old_keys(root):
         return root
     return _Mapper(add_hint).map(root)
@@ -124,9 +124,9 @@ class _Mapper:
     def __init__(self, add_hint: Add) -> None:
         self._add_hint = add_hint
         self._commands: list[Node] = []
-        """For `stop.commands`."""
+        """Commands to add to `stop.commands`."""
         self._guards: Pairs = []
-        """For `preToolUse`."""
+        """Keys and values to add to `preToolUse`."""
 
     def map(self, root: Node) -> Node:
         pairs = [pair for pair in root.value if not self._is_replaced(*pair)]
@@ -179,7 +179,7 @@ class _Mapper:
                 self._commands.append(_grep_command(rule, fields))
 
     def _add_guards(self, pairs: Pairs) -> Pairs:
-        """Add the keys of `rules`; of a list that both sections have, the entries of both apply."""
+        """Add the keys of `rules`. Lists that are in both sections are concatenated."""
         own = {key.text: value for key, value in pairs}
         merged = [(key, _joined(value, dict(_by_text(self._guards)).get(key.text))) for key, value in pairs]
         return merged + [(key, value) for key, value in self._guards if key.text not in own]
@@ -196,7 +196,7 @@ class _Mapper:
 
 
 def _with_section(pairs: Pairs, name: str, root: Node, change: Callable[[Pairs], Pairs]) -> Pairs:
-    """Return the sections with one of them changed, or added; one that is no mapping is left for its own mistake."""
+    """Return the sections with one changed or added. If it is not a mapping, it stays, and is reported as a mistake."""
     if all(key.text != name for key, _ in pairs):
         pairs = [*pairs, (_text(root, name), Node("mapping", root.line, root.column, []))]
     return [

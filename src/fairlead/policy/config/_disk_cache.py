@@ -1,4 +1,4 @@
-"""Caches each policy file as it was when last valid: faster to read than YAML, and there when the file breaks."""
+"""Caches the last valid version of each policy file, which is faster to read, and applies if the file breaks."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
 
 Stamp = tuple[int, ...]
 
-_VERSION = f"{sys.modules['fairlead'].__version__} {sys.version_info[:2]}"  # only the command line may import the top
+_VERSION = f"{sys.modules['fairlead'].__version__} {sys.version_info[:2]}"  # only the command line imports `fairlead`
 MIN_AGE = 100_000_000
-"""In nanoseconds. Two changes within one tick of the disk's clock leave the same stamp, so a younger file has none."""
+"""Nanoseconds. Two changes within a tick of the disk's clock leave the same stamp, so a younger file gets none."""
 
 
 class CachedPolicy(Struct, frozen=True, array_like=True):
-    """One cached file."""
+    """The cached version of one policy file."""
 
     version: str
     file: str
     stamp: tuple[int, ...]
     document: dict[str, Any]
     only_validated: bool = False
-    """No event was decided by it, so it does not apply once the file is deleted."""
+    """No event was decided by this version, so it does not apply once the file is deleted."""
     digest: str = ""
     """SHA-256 of the file's bytes; empty in an entry of an earlier version."""
 
 
 class FileContents(Struct, frozen=True):
-    """A policy file as it was read."""
+    """The contents of a policy file, with its status when it was read."""
 
     document: dict[str, Any]
     status: os.stat_result
@@ -44,12 +44,12 @@ class FileContents(Struct, frozen=True):
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """Return values that differ once the file has changed. The change time is among them: it cannot be set back."""
+    """Return values that differ after the file has changed. They include the change time, which cannot be set back."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
 def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
-    """Read a cached file. An entry of another user or version counts as missing."""
+    """Read the cache entry of a file. An entry of another user or version counts as missing."""
     try:
         data = read_private_file(cache_path(folder, file))
         entry = decode_msgpack(data, type=CachedPolicy)
@@ -69,18 +69,18 @@ def write_cached_policy(
 
 
 def cache_path(folder: str, file: str) -> str:
-    """Return the path of a file's entry. The entry names its file, so a collision only costs the cache."""
+    """Return the path of a file's cache entry. The entry names its file, so a collision is only a cache miss."""
     return f"{folder}/{short_name(os.path.realpath(file))}.msgpack"
 
 
 def short_name(text: str) -> str:
-    """Return a file name for any text. Two texts may have the same, so an entry must name its text."""
+    """Return a file name for any text. Two texts may get the same name, so a cache entry must contain its text."""
     data = os.fsencode(text)
     return f"{crc32(data):08x}{crc32(data[::-1], 1):08x}"
 
 
 def read_private_file(path: str) -> bytes:
-    """Read a file that nobody but this user can write."""
+    """Read a file that only this user can write. Raises `PermissionError` if others can."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
@@ -94,7 +94,7 @@ def read_private_file(path: str) -> bytes:
 
 
 def write_private_file(path: str, data: bytes) -> None:
-    """Write a file that only this user may read, at once or not at all. Raises `OSError` if that fails."""
+    """Write a file atomically, readable only by this user. Raises `OSError` if that fails."""
     temporary = f"{path}.{os.urandom(6).hex()}"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

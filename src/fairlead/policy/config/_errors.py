@@ -1,4 +1,4 @@
-"""What is wrong with a policy file: one `Diagnostic` for each value, and the error that carries them. Knows no YAML."""
+"""The mistakes in a policy file: a `Diagnostic` for each wrong value, and the error with all of them. Knows no YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Diagnostic(Struct, frozen=True, order=True):
     line: int
     column: int
     message: str
-    """What is wrong; what would be right."""
+    """The mistake, and how to correct it."""
 
     def __str__(self) -> str:
         position = f":{self.line}:{self.column}" if self.line else ""
@@ -44,11 +44,11 @@ class DiagnosticCollector:
         self._collected: dict[Diagnostic, None] = {}
 
     def add(self, line: int, column: int, message: str) -> None:
-        """Add a diagnostic. One that an alias repeats is added once."""
+        """Add a diagnostic. If an alias repeats a wrong value, its diagnostic is added once."""
         self._collected[Diagnostic(self.file, line, column, message)] = None
         if self._limit is not None and len(self._collected) >= self._limit:
             raise TooManyMistakes
 
     def result(self) -> tuple[Diagnostic, ...]:
-        """Return what was collected, in the order of the file."""
+        """Return the diagnostics in the order of the file."""
         return tuple(sorted(self._collected))

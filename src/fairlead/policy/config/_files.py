@@ -32,10 +32,10 @@ _MAX_LAYERS = 256
 
 
 class Notice(Struct, frozen=True):
-    """Something about a file that the person is told once in a session."""
+    """A message about a file, which the user gets once in a session."""
 
     digest: str
-    """Of the file as it is now."""
+    """The digest of the current contents of the file."""
     text: str
 
 
@@ -45,21 +45,21 @@ class LoadedPolicy(Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
     warnings: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
-    """What the person has not been told yet."""
+    """Messages that the user has not got yet."""
     unreadable: tuple[Diagnostic, ...] = ()
     """The first mistake of each file that could not be loaded, if the call may go on without it."""
 
 
 class NotCached(Exception):
-    """The file as it is now is not in the memory of this process, which may not read it."""
+    """The current version of a file is not in memory, and the caller must not read the disk."""
 
 
 def find_policy_files(
     cwd: str, *, projects: Sequence[str] = (), config_home: str | None = None, also_deleted: bool = False
 ) -> tuple[PolicyFile, ...]:
-    """Return the files that apply in `cwd` and to `projects`, nearest first: all above these folders, and the user's.
+    """Return the files that apply in `cwd` and to `projects`, nearest first. The user-wide file is the last.
 
-    `also_deleted`: also a file that does not exist any more, if its last good version is cached.
+    `also_deleted`: include deleted files whose last good version is cached.
     """
     return find_files(FolderSearch(policy_cache_folder() if also_deleted else ""), cwd, projects, config_home)
 
@@ -67,7 +67,7 @@ def find_policy_files(
 def find_files(
     search: FolderSearch, cwd: str, projects: Sequence[str] = (), config_home: str | None = None
 ) -> tuple[PolicyFile, ...]:
-    """Return what `find_policy_files` does, by a search that knows afterwards which folders it depends on."""
+    """Return the files of `find_policy_files`. `search` records the folders that the result depends on."""
     start = os.path.abspath(cwd)
     above = [search.above(start)]
     real = os.path.realpath(start)
@@ -80,7 +80,7 @@ def find_files(
 
 
 def _user_wide_folder(cwd: str, projects: Sequence[str], search: FolderSearch) -> str:
-    """Return the folder that the user-wide file is relative to: of the nearest policy, the project's first."""
+    """Return the folder that the user-wide file is relative to: that of the nearest policy, first of the projects."""
     for folder in (*projects, cwd):
         if files := search.above(folder).files:
             return files[0].folder
@@ -88,7 +88,7 @@ def _user_wide_folder(cwd: str, projects: Sequence[str], search: FolderSearch) -
 
 
 def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...]:
-    """Read the files that apply in `cwd` as they are now, nearest first.
+    """Read the current files that apply in `cwd`, nearest first.
 
     `config_home` is the folder of the user-wide file, if not the default. Raises `PolicyError` with the mistakes of
     all files.
@@ -107,14 +107,14 @@ def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
-    """Read one file as it is now; its patterns are relative to `folder`, by default the file's own."""
+    """Read the current version of a file. Its patterns are relative to `folder`, by default the folder of the file."""
     own = os.path.dirname(os.path.abspath(file)) if folder is None else folder
     contents = _read(file)
     return layer_of(file, own, contents.document, contents.digest)
 
 
 def find_hints(file: str) -> tuple[Diagnostic, ...]:
-    """Return hints on entries that are valid but probably not what was meant. Raises `PolicyError` if invalid."""
+    """Return hints on entries that are valid but probably mistakes. Raises `PolicyError` if the file is invalid."""
     from fairlead.policy.config._reader import MAX_POLICY_BYTES, read_hints
 
     return read_hints(_read_bytes(file, MAX_POLICY_BYTES + 1)[0], file)
@@ -128,11 +128,11 @@ def load_policy(
     validating: bool = False,
     cached_only: bool = False,
 ) -> LoadedPolicy:
-    """Load the layers that apply in `cwd`; of a file that is broken, its last good version, with a warning.
+    """Load the layers that apply in `cwd`. For a broken file, load its last good version, with a warning.
 
     Raises `PolicyError` if there is no such version. `clock` returns the time in nanoseconds. `validating`: no event is
-    decided by the layers; the version that is cached then applies if the file breaks, but not if it is deleted.
-    `cached_only`: raise `NotCached` rather than read a file.
+    decided by the layers, so the version that is cached applies if the file breaks, but not if it is deleted.
+    `cached_only`: raise `NotCached` instead of reading a file.
     """
     if cached_only and (recent := _memory_cache.recall(cwd, is_watching=True)) is not None:
         return recent
@@ -153,7 +153,7 @@ def load_files(
     cached_only: bool = False,
     optional: frozenset[PolicyFile] = frozenset(),
 ) -> LoadedPolicy:
-    """Load files that were found, as `load_policy` does. Those in `optional` are left out if they are broken."""
+    """Load some files as `load_policy` does. Broken files that are in `optional` are left out."""
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Diagnostic] = []
@@ -176,25 +176,24 @@ def load_files(
 
 
 def with_commands_once(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """Return the layers so that no file's commands run twice, in a worktree and in its main checkout.
+    """Return the layers such that commands do not run twice, for a worktree and for its main checkout.
 
-    They run in the worktree: by the file that is there, or else by that of the main checkout.
+    The commands run in the worktree: those of the worktree's own file, or else those of the main checkout's file.
     """
     copied = {file.file for file in files if file.is_main_checkout}
     if not copied:
         return tuple(layers)
     own = {file.folder for file in files if not file.is_main_checkout}
-    quiet = (file.folder in own if file.is_main_checkout else file.file in copied for file in files)
+    skipped = (file.folder in own if file.is_main_checkout else file.file in copied for file in files)
     return tuple(
-        variant_of(layer, runs_commands=False) if is_quiet else layer
-        for layer, is_quiet in zip(layers, quiet, strict=True)
+        variant_of(layer, runs_commands=False) if skips else layer for layer, skips in zip(layers, skipped, strict=True)
     )
 
 
 def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Policy:
-    """Load the user-wide file alone; if it is broken, its last good version.
+    """Load only the user-wide file. If it is broken, load its last good version.
 
-    Raises `PolicyError` if there is no such version. Its file patterns mean nothing, as there is no folder.
+    Raises `PolicyError` if there is no such version. The file patterns have no meaning, as they have no base folder.
     """
     user_wide = user_wide_file(config_home)
     if not exists(user_wide):
@@ -203,7 +202,7 @@ def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] =
 
 
 def has_decided_events(file: str) -> bool:
-    """Return whether an event was decided by a file: its last good version then applies even if it is deleted."""
+    """Return whether a file has decided events. If so, its last good version applies even after it is deleted."""
     cached = read_cached_policy(policy_cache_folder(), file)
     return cached is not None and not cached.only_validated
 
@@ -228,14 +227,14 @@ _layers: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
 def _load(
     file: str, folder: str, clock: Callable[[], int], *, validating: bool, cached_only: bool
 ) -> tuple[Layer, list[str]]:
-    is_there = exists(file)
-    stamp = _stamp(file) if is_there else None
+    file_exists = exists(file)
+    stamp = _stamp(file) if file_exists else None
     known_stamp, layer = _layers.get((file, folder), (None, None))
     if layer is not None and stamp is not None and known_stamp == stamp:
         return layer, []
     if cached_only:
         raise NotCached(file)
-    if not is_there:
+    if not file_exists:
         return _load_deleted(file, folder)
     cached = read_cached_policy(policy_cache_folder(), file)
     is_current = cached is not None and cached.stamp == stamp and bool(cached.digest)
@@ -252,7 +251,7 @@ def _load(
 
 
 def _load_deleted(file: str, folder: str) -> tuple[Layer, list[str]]:
-    """Load the last good version of a file that was deleted: switching branches must not switch a policy off."""
+    """Load the last good version of a deleted file, because switching branches must not disable a policy."""
     cache = policy_cache_folder()
     cached = read_cached_policy(cache, file)
     advice = f"Its last good version is used. Restore it, or delete {cache_path(cache, file)} to stop using it"
@@ -307,18 +306,18 @@ def _cannot_cache(cache: str, error: OSError) -> str:
 
 
 def layer_of(file: str, folder: str, document: dict[str, Any], digest: str = "") -> Layer:
-    """Return the layer of a file's document. Raises `ValidationError` if it is not one of a policy."""
+    """Return the layer of a file's document. Raises `ValidationError` if it is not a policy."""
     return Layer(file, folder, convert(document, Policy), document, digest=digest)
 
 
 _variants: dict[tuple[str, str, bool, bool], tuple[Layer, Layer]] = {}
-"""File, folder, `trusted`, `runs_commands` → a layer as it was loaded, and with these values.
+"""File, folder, `trusted`, `runs_commands` → the loaded layer, and its variant with these values.
 
-Guards are compiled once for each layer, so the same layer must stay the same object."""
+Guards are compiled once for each layer object, so equal variants must be the same object."""
 
 
 def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool | None = None) -> Layer:
-    """Return a layer with other values of `trusted` and `runs_commands`: the same object for the same layer."""
+    """Return a layer with other values of `trusted` and `runs_commands`. Equal calls return the same object."""
     trusted = layer.trusted if trusted is None else trusted
     runs_commands = layer.runs_commands if runs_commands is None else runs_commands
     if (trusted, runs_commands) == (layer.trusted, layer.runs_commands):
@@ -344,7 +343,7 @@ def _read(file: str) -> FileContents:
 
 
 def read_policy_text(file: str) -> bytes:
-    """Read a policy file as it is. Raises `PolicyError` if it cannot be read."""
+    """Return the bytes of a policy file. Raises `PolicyError` if it cannot be read."""
     from fairlead.policy.config._reader import MAX_POLICY_BYTES
 
     return _read_bytes(file, MAX_POLICY_BYTES + 1)[0]

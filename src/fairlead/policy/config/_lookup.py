@@ -1,8 +1,8 @@
-"""Finds policy files: in each folder above a path, and in the main checkout of a git worktree.
+"""Finds policy files: in a folder and its parents, and in the main checkout of a git worktree.
 
-Every event searches all folders above it, and nearly all of them have no policy. What was found in a folder is cached
-until the folder changes: its change time changes when a file is created, renamed or deleted in it, and nobody can set
-it back.
+Every event searches all parent folders, and nearly all of them have no policy. The result for a folder is cached until
+the folder's change time differs. That time changes when a file in the folder is created, renamed or deleted, and cannot
+be set back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
-"""The first of these in a folder is its policy."""
+"""The names of policy files. The first that exists in a folder is its policy."""
 
 _MAX_CACHED = 4096
 _MAX_GIT_FILE = 4096
@@ -35,11 +35,11 @@ class PolicyFile(Struct, frozen=True):
     file: str
     folder: str
     is_main_checkout: bool = False
-    """It is the file of a main checkout, applied to a worktree of it."""
+    """The file is in a main checkout, and applies to one of its worktrees."""
 
 
 class FolderContents(Struct, frozen=True):
-    """What a folder has that matters for the lookup."""
+    """The contents of a folder that matter for the lookup."""
 
     policy: str | None = None
     is_repository: bool = False
@@ -48,7 +48,7 @@ class FolderContents(Struct, frozen=True):
     """The root of the main checkout, if the folder is the root of a worktree."""
 
     def is_current(self, folder: str) -> bool:
-        """Return whether a folder that has changed still has just that; `False` if it would have to be searched."""
+        """Return whether a changed folder still has these contents; `False` if only a search can tell."""
         if self.main_checkout is not None:
             return False
         try:
@@ -61,7 +61,7 @@ class FolderContents(Struct, frozen=True):
         return self.policy is None and self._is_repository(folder)
 
     def _is_repository(self, folder: str) -> bool:
-        """Return whether the folder still has a `.git`, or still has none. A file may have come to name a worktree."""
+        """Return whether `.git` is still a folder, or still missing. As a file it may now name another repository."""
         try:
             return S_ISDIR(os.lstat(f"{folder}/.git").st_mode) and self.is_repository
         except OSError:
@@ -69,11 +69,11 @@ class FolderContents(Struct, frozen=True):
 
 
 _CHANGING = FolderContents(main_checkout="")
-"""Of a folder in which two searches did not find the same."""
+"""Marks a folder whose contents changed during the search."""
 
 
 class PoliciesAbove(Struct, frozen=True):
-    """The policy files of a folder and of all folders above it, nearest first."""
+    """The policy files of a folder and of its parents, nearest first."""
 
     files: tuple[PolicyFile, ...] = ()
     root: str | None = None
@@ -90,7 +90,7 @@ class FolderSearch:
         """The folders that were searched, in order, and what was found in each."""
 
     def above(self, folder: str, *, below: str = "") -> PoliciesAbove:
-        """Search a folder and all above it; with `below`, only those that are not `below` or above it."""
+        """Search a folder and its parents. With `below`, stop at the first folder that contains that path."""
         files: list[PolicyFile] = []
         copies: list[PolicyFile] = []
         root = repository = None
@@ -129,7 +129,8 @@ class FolderSearch:
         if cached is not None and cached[0] == times:
             return cached[1]
         contents = self._look_up(folder)
-        if changed != _UNKNOWN and time_ns() - max(times) > MIN_AGE:  # a change within a tick of the clock is not seen
+        # A second change within one tick of the clock would be missed.
+        if changed != _UNKNOWN and time_ns() - max(times) > MIN_AGE:
             if len(_cached) >= _MAX_CACHED:
                 _cached.clear()
             _cached[key] = times, contents
@@ -150,11 +151,11 @@ class FolderSearch:
 
 
 _cached: dict[tuple[str, str], tuple[tuple[int, int], FolderContents]] = {}
-"""Folder and disk cache → the change times of the two, and what the folder has."""
+"""Folder and disk cache → the change times of both, and the contents of the folder."""
 
 
 def exists(file: str) -> bool:
-    """Return whether there is a file. A broken link counts: it was meant to protect something."""
+    """Return whether a file exists. A broken link counts, so that a missing policy is reported."""
     try:
         os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -179,7 +180,7 @@ def unreadable_error(file: str, error: OSError | ValueError) -> PolicyError:
 
 
 def is_at_or_above(folder: str, path: str) -> bool:
-    """Return whether a folder is a path itself, or one of the folders above it."""
+    """Return whether a folder is the path itself or one of its parents."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -193,7 +194,7 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def _change_time(folder: str) -> int:
-    """Return when a file was last created or deleted in a folder."""
+    """Return the time when a file in a folder was last created, renamed or deleted."""
     try:
         return os.stat(folder).st_ctime_ns
     except (FileNotFoundError, NotADirectoryError):
@@ -206,9 +207,9 @@ def _change_time(folder: str) -> int:
 
 
 def _main_checkout(git: str, worktree: str) -> str | None:
-    """Return the root of the main checkout, by the `.git` file of a worktree.
+    """Return the root of the main checkout that the `.git` file of a worktree refers to.
 
-    git's folder for the worktree must name it in turn: a `.git` file alone may name any repository.
+    git's folder for the worktree must refer back to it, because a `.git` file alone could name any repository.
     """
     own = _read_line(git).removeprefix("gitdir: ")
     if not own:
@@ -223,7 +224,7 @@ def _main_checkout(git: str, worktree: str) -> str | None:
 
 
 def _read_line(path: str) -> str:
-    """Read the first line of a small file; empty if there is none."""
+    """Read the first line of a small file; empty if the file does not exist."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -1,12 +1,12 @@
-"""Caches the policy of each folder in a process that answers for many, as long as nothing has changed.
+"""Caches the policy of each folder in a process that answers many events, as long as nothing has changed.
 
-A folder's change time changes when a file is created, renamed or deleted in it, and nobody can set it back. So an entry
-is valid while the change times of all folders above, of the policies, of the user-wide policy and of the disk cache
-are the same. A folder above may change for many reasons (a home, `/tmp`): then it is enough that it is the same folder,
-and has the same policy and repository as before.
+A folder's change time changes when a file is created, renamed or deleted in it, and no program can set it back. So an
+entry is valid while the change times of all folders above, of the policies, of the user-wide policy and of the disk
+cache are the same. A folder above may change for many reasons (a home, `/tmp`): then it is enough that it is the same
+folder, and has the same policy and repository as before.
 
-The daemon also watches the folders (`watch_folders`): as long as nothing has changed in any of them, only the files
-are looked at.
+The daemon also watches the folders (`watch_folders`): as long as nothing has changed in any of them, only the files are
+checked, and these at intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from stat import S_ISREG
-from time import time_ns
+from time import monotonic, time_ns
 
 from fairlead.policy.config._disk_cache import MIN_AGE
 from fairlead.policy.config._lookup import NAMES
@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 _MAX_ENTRIES = 1024
 _NOTHING: Mapping[str, object] = {}
 _UNSTABLE = 0
-"""In place of the change time of a folder that had just changed: a further change could leave the same one."""
+"""Stored instead of the change time of a folder that has just changed: a further change could leave the same time."""
+_FILES_INTERVAL = 0.1
+"""Seconds after which files are checked although nothing has changed in their folders: the kernel does not report
+what is written through a memory mapping of a file, or while a program keeps it open."""
 
 
 class _Dependency:
-    """A file or folder that a policy depends on, as it was."""
+    """A file or folder that a policy depends on, and its state when the policy was loaded."""
 
     __slots__ = ("contents", "path", "stamp")
 
@@ -45,10 +48,10 @@ class _Dependency:
         self.path = path
         self.stamp = stamp
         self.contents = contents
-        """Of a folder that was searched: what matters of it."""
+        """The relevant contents of a folder that was searched."""
 
     def is_current(self) -> bool:
-        """Return whether the same is in a folder that has changed, as a home folder does all the time."""
+        """Return whether a changed folder has the same relevant contents: a home folder changes all the time."""
         if self.stamp is None or self.contents is None:
             return False
         stamp = _stamp(self.path)
@@ -60,28 +63,36 @@ class _Dependency:
 
 
 class _Entry:
-    """A policy, and what it depends on."""
+    """A policy, and the files and folders that it depends on."""
 
-    __slots__ = ("dependencies", "files", "generation", "is_watchable", "loaded")
+    __slots__ = ("dependencies", "files", "generation", "interval", "is_watchable", "loaded", "next_check")
 
     def __init__(self, loaded: LoadedPolicy, dependencies: tuple[_Dependency, ...]) -> None:
         self.loaded = loaded
         self.dependencies = dependencies
         self.files: tuple[_Dependency, ...] = ()
-        """What is looked at even if nothing has changed in the folders: a file can be written without the kernel
-        telling so, through a mapping of it or another name."""
+        """The files that are checked at intervals even if nothing has changed in the folders."""
         self.generation = 0
-        """Of the watch, when all folders were as they should be."""
+        """The generation of the watch when the entry was last checked."""
         self.is_watchable = True
+        self.interval = 0.0
+        """Seconds between two checks of the files; 0 if a file can also be written under another name."""
+        self.next_check = 0.0
+        """When the files are checked again, on the monotonic clock."""
 
     def watch(self, watch: FolderWatch) -> bool:
         """Start to watch the folders; return `False` if one of them cannot be watched."""
-        files = []
+        files: list[_Dependency] = []
+        self.interval = _FILES_INTERVAL
         for dependency in self.dependencies:
             path = dependency.path
             if dependency.stamp is not None and dependency.contents is None and _is_file(path):
                 files.append(dependency)
-            elif not watch.add(path, every_name=dependency.contents is None):
+                is_watched = watch.add_file(path)
+                self.interval = self.interval if _has_one_name(path) else 0.0
+            else:
+                is_watched = watch.add(path, every_name=dependency.contents is None)
+            if not is_watched:
                 self.is_watchable = False
                 return False
         self.files = tuple(files)
@@ -89,16 +100,18 @@ class _Entry:
 
 
 class _Watching:
-    """The watch of this process, if it has one, and what was looked up within `shared_lookups`."""
+    """The watch of this process, if it has one, and the lookups within `shared_lookups`."""
 
     watch: FolderWatch | None = None
     lookups: dict[str, Stamp] | None = None
     generation = 0
-    """Of the watch, within `shared_lookups`; 0 outside."""
+    """The generation of the watch, within `shared_lookups`; 0 outside."""
+    now = 0.0
+    """When `shared_lookups` began, on the monotonic clock; 0 outside."""
 
 
 def watch_folders() -> None:
-    """Watch the folders of policies from now on, if the system can. Only one thread may ask `is_watching`."""
+    """Watch the folders of policies from now on, if the system can. Only one thread may use `is_watching`."""
     if not sys.platform.startswith("linux"):
         return
     from fairlead.policy.paths._folder_watch import FolderWatch
@@ -110,27 +123,34 @@ def watch_folders() -> None:
 
 
 class shared_lookups:  # noqa: N801 - reads as a statement
-    """Looks up each file and folder once, for several events that had all arrived before.
+    """Looks up each file and folder once for several events that have all arrived already.
 
-    A change that was made before an event arrived was made before the lookup, so each event sees it. The event loop
-    handles such events in one go. What a thread decides meanwhile has arrived before, too.
+    A change that was made before an event arrived was also made before the lookup, so each event sees it. The event
+    loop handles such events in one go. Events that a thread decides meanwhile have arrived before, too.
     """
 
     def __enter__(self) -> None:
         _Watching.lookups = {}
         if _Watching.watch is not None:
             _Watching.generation = _Watching.watch.generation()
+            _Watching.now = monotonic()
 
     def __exit__(self, *_: object) -> None:
         _Watching.lookups = None
         _Watching.generation = 0
+        _Watching.now = 0.0
+
+
+def is_watched(folder: str) -> bool:
+    """Return whether a folder is known to have no link above it. For the event loop, within `shared_lookups`."""
+    return _Watching.generation > 0 and _Watching.watch is not None and _Watching.watch.has(folder)
 
 
 _entries: dict[Hashable, _Entry] = {}
 
 
 def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False) -> LoadedPolicy | None:
-    """Return a policy, if nothing that it depends on has changed.
+    """Return a cached policy, if nothing that it depends on has changed.
 
     `known` are statuses of files and folders that were just looked up. `is_watching`: ask the watch of the folders,
     which only the event loop may do.
@@ -139,16 +159,28 @@ def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching
     if entry is None:
         return None
     watch = _Watching.watch if is_watching and entry.is_watchable else None
-    generation = 0
-    dependencies, lookups = entry.dependencies, _Watching.lookups
-    if watch is not None:
-        generation = _Watching.generation or watch.generation()
-        if entry.generation == generation:
-            dependencies = entry.files
-        elif entry.watch(watch):
-            lookups, known = {}, _NOTHING  # what was looked up before may have changed before it was watched
-        else:
-            generation = 0
+    if watch is None:
+        return entry.loaded if _is_current(key, entry.dependencies, known, _Watching.lookups) else None
+    generation, now = _Watching.generation or watch.generation(), _Watching.now or monotonic()
+    if entry.generation == generation:
+        if now < entry.next_check:
+            return entry.loaded
+        is_current = _is_current(key, entry.files, known, _Watching.lookups)
+    elif entry.watch(watch):  # earlier lookups are older than the watch
+        is_current = _is_current(key, entry.dependencies, _NOTHING, None)
+    else:
+        is_current = _is_current(key, entry.dependencies, known, _Watching.lookups)
+    entry.generation, entry.next_check = generation, now + entry.interval
+    return entry.loaded if is_current else None
+
+
+def _is_current(
+    key: Hashable,
+    dependencies: tuple[_Dependency, ...],
+    known: Mapping[str, object],
+    lookups: dict[str, Stamp] | None,
+) -> bool:
+    """Return whether files and folders are unchanged; if not, remove the entry. New lookups are added to `lookups`."""
     lookups = {} if lookups is None else lookups
     if known and dependencies:
         lookups |= _known_stamps(known)
@@ -159,14 +191,12 @@ def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching
             stamp = lookups[path] = _stamp(path) if before is not None or _exists(path) else None
         if stamp != before and not dependency.is_current():
             _entries.pop(key, None)
-            return None
-    if watch is not None:
-        entry.generation = generation
-    return entry.loaded
+            return False
+    return True
 
 
 def _exists(path: str) -> bool:
-    """Return whether there is something, in half the time of a `stat` that raises an error because there is nothing."""
+    """Return whether a path exists. If not, this takes half the time of a `stat`, which raises an error."""
     try:
         return os.access(path, os.F_OK)
     except ValueError:  # it contains a NUL
@@ -217,3 +247,12 @@ def _is_file(path: str) -> bool:
         return S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+def _has_one_name(path: str) -> bool:
+    """Return whether a file can only be written under this name: it is no link, and has no other hard link."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return S_ISREG(status.st_mode) and status.st_nlink == 1

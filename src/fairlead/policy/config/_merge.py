@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _GUARDS = ("preventRootAdditions", "preventUpdateGitIgnored", "preventGeneratedFileEdits", "protectOwnFiles")
-"""Settings of `preToolUse` that guard when they are true."""
+"""Settings of `preToolUse` that are stricter if they are true."""
 _LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
 _UNPARSABLE = ("allow", "ask", "deny")
 _LEASES = ("off", "warn", "block")
@@ -23,8 +23,8 @@ _LEASES = ("off", "warn", "block")
 def merge_layers(layers: Sequence[Layer]) -> Policy:
     """Merge layers, which come nearest first, into one policy.
 
-    Lists are concatenated and mappings merged key by key. Of any other value the nearest file that sets it wins: a
-    default never hides a value that a file further away sets. A file that is not trusted only makes the rules of
+    Lists are concatenated, and mappings are merged key by key. For any other value the nearest file that sets it wins:
+    a default never replaces a value that a farther file sets. A file that is not trusted only makes the rules of
     `preToolUse` stricter.
     """
     if len(layers) == 1 and layers[0].trusted:
@@ -40,7 +40,7 @@ def merge_layers(layers: Sequence[Layer]) -> Policy:
 
 
 def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
-    """Return the single settings that a file would loosen, if it were trusted, beside some others."""
+    """Return the settings that a file would loosen if it were trusted, compared with the other files."""
     before = merge_layers(others)
     names = [f"preToolUse.{name}" for name in _GUARDS if _loosens(layer, before, name)]
     unparsable = (_pre_tool_use(given_values(layer)).get("bash") or {}).get("unparsable")
@@ -55,12 +55,12 @@ def loosened_settings(layer: Layer, others: Sequence[Layer]) -> tuple[str, ...]:
 
 
 def _loosens(layer: Layer, before: Policy, name: str) -> bool:
-    in_force = to_builtins(before.pre_tool_use)[name]
-    return in_force is True and _pre_tool_use(given_values(layer)).get(name) is False
+    current = to_builtins(before.pre_tool_use)[name]
+    return current is True and _pre_tool_use(given_values(layer)).get(name) is False
 
 
 def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the rules of another that are stricter, or additional."""
+    """Return a document with the rules of another document that are stricter or additional."""
     ours, theirs = _pre_tool_use(document), _pre_tool_use(given)
     section: dict[str, Any] = dict(ours)
     for name in _GUARDS:
@@ -70,7 +70,7 @@ def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
         if theirs.get(name):
             section[name] = [*ours.get(name, ()), *theirs[name]]
     if ours.get("integrity") == "off" and theirs.get("integrity", "off") != "off":
-        section["integrity"] = "report"  # to restore files is an action, which only a trusted file can ask for
+        section["integrity"] = "report"  # restoring files is an action, which needs a trusted file
     unparsable = (theirs.get("bash") or {}).get("unparsable")
     if unparsable is not None:
         bash = ours.get("bash") or {}

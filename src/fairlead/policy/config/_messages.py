@@ -18,7 +18,7 @@ _MAX_KEYS = 6
 
 
 def format_path(path: Path, before: str = "") -> str:
-    """Format a path as `` `stop.commands[0].run` ``, after some text; the whole document is the empty text."""
+    """Format a path as `` `stop.commands[0].run` ``, after the text `before`; return "" for the whole document."""
     text = ""
     while path is not None:
         path, key = path
@@ -44,7 +44,7 @@ def describe_value(node: Node) -> str:
 
 
 def describe_type(kind: inspect.Type) -> str:
-    """Describe the values that a type accepts, in the words of YAML."""
+    """Describe the values that a type accepts, in YAML terms."""
     if isinstance(kind, inspect.UnionType):
         options = (option for option in kind.types if not isinstance(option, inspect.NoneType))
         return ", or ".join(map(describe_type, options))
@@ -70,7 +70,7 @@ def _describe_collection(kind: inspect.Type) -> str:
 
 
 def _describe_keys(kind: inspect.DictType) -> str:
-    """Describe the keys; those that must not be empty are patterns."""
+    """Describe the keys of a mapping. Keys that must not be empty are patterns."""
     return "patterns" if isinstance(kind.key_type, inspect.StrType) and kind.key_type.min_length else "text"
 
 

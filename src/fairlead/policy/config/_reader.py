@@ -40,7 +40,7 @@ def read_document(text: str | bytes, file: str) -> Document:
 
 
 def read_hints(text: str | bytes, file: str) -> tuple[Diagnostic, ...]:
-    """Return hints on entries that are valid but probably not what was meant. Raises `PolicyError` if invalid."""
+    """Return hints on entries that are valid but probably mistakes. Raises `PolicyError` if the text is invalid."""
     return _parse(text, file)[1]
 
 
@@ -120,14 +120,14 @@ def _must_be_pattern(kind: inspect.DictType) -> bool:
 
 
 class _Walker:
-    """Walks nodes and types together. A mistake is recorded; its value is `None`, and never used."""
+    """Walks nodes and types together, and records mistakes. A wrong value is read as `None`, which is never used."""
 
     def __init__(self, file: str) -> None:
         self.mistakes = DiagnosticCollector(file)
         self.hints = DiagnosticCollector(file, limit=None)
 
     def value(self, node: Node, kind: inspect.Type, path: Path, check: Check | None) -> Any:
-        """Validate one value, and return it as a plain one."""
+        """Validate the value of a node, and return it as a plain Python value."""
         accepted, read = _READERS[type(kind)]
         if node.kind not in accepted:
             return self._add_wrong_value(node, kind, path)
@@ -155,7 +155,7 @@ class _Walker:
         return document
 
     def _unknown_key(self, key: Node, kind: inspect.StructType, path: Path) -> str:
-        """Record an unknown key; return the key that was probably meant, which is not missing then."""
+        """Record an unknown key. Return the key that was probably meant, so that it is not reported as missing."""
         from fairlead.policy.config._suggestions import advice_on_key, closest_key
 
         known, advice = list(_fields(kind)), advice_on_key(key.text, kind.cls)

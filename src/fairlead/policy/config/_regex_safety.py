@@ -1,13 +1,13 @@
 r"""Detects regular expressions that may backtrack for exponential time, or are slow. Knows nothing of policies.
 
-A loop is safe if the next character always decides what to do in it: repeat, leave, or which alternative to take. Then
-no text can be matched in two ways, and there is nothing to backtrack to. `(a+)+` and `(\w+\s?)*` are unsafe,
-`(\w+,\s*)+` is safe. The check is conservative: it may refuse a safe loop, but never accepts one that takes exponential
-time. An expression that is only slow on long lines, such as `.*a.*b.*c`, is accepted.
+A loop is safe if the next character always decides whether it repeats or ends, and which alternative it takes. Then no
+text can be matched in two ways, and there is nothing to backtrack to. `(a+)+` and `(\w+\s?)*` are unsafe, `(\w+,\s*)+`
+is safe. `may_backtrack` is conservative: it may refuse a safe loop, but never accepts one that takes exponential time.
+It accepts an expression that is only slow on long lines, such as `.*a.*b.*c`.
 
-These are found by trying: two repeats that can match the same characters take a time that grows with the third power of
-the length. On texts made of what the expression names, that shows at a thousand characters: a tenth of a second,
-where others take a millisecond.
+`is_slow` detects these by trying them. Two repeats that can match the same characters take a time that grows with the
+third power of the length. On a text of a thousand characters that occur in the expression, such a search takes a tenth
+of a second, and any other about a millisecond.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CATEGORIES: dict[Any, Callable[[str], bool]] = {
 }
 
 _LENGTHS = (60, 120, 240, 480, 1200)
-"""The shortest first: where that is slow, the longest would take minutes."""
+"""The shortest first: if a search in it is slow, one in the longest would take minutes."""
 _MAX_SECONDS = 0.02
 _MAX_WORDS = 24
 _WORDS = (*"a0 -A/.", "a ", "a1")
@@ -53,7 +53,7 @@ def may_backtrack(pattern: str) -> bool:
 
 
 def _literals(tree: Iterable[Any]) -> Iterator[str]:
-    """Yield the characters that a pattern names: where two classes overlap, one of these is in both."""
+    """Yield the characters that a pattern names. If two classes overlap, one of these characters is in both."""
     for part in tree:
         if isinstance(part, tuple) and part and part[0] in {op.LITERAL, op.NOT_LITERAL}:
             yield from _both_cases(chr(part[1]))
@@ -68,7 +68,7 @@ def _both_cases(character: str) -> Chars:
 
 
 class _Loops:
-    """Analyses the loops of one pattern; `universe` stands for all characters."""
+    """Analyses the loops of one pattern. `universe` is the set of characters that are considered."""
 
     def __init__(self, universe: Chars) -> None:
         self._universe = universe
@@ -84,7 +84,7 @@ class _Loops:
         return False
 
     def _ambiguous(self, items: Sequence[Item], follow: Chars) -> bool:
-        """Return whether the next character may not decide, where `follow` is what may come after the items."""
+        """Return whether the next character may not decide how to match the items; `follow` may come after them."""
         for item in reversed(items):
             if self._ambiguous_item(item, follow):
                 return True

@@ -14,11 +14,11 @@ import msgspec
 from fairlead.policy.config import _types
 
 SCHEMA_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schema.json")
-"""Stays in `policy/`: `fairlead init` writes this path into policy files, for editors."""
+"""The path must not change: `fairlead init` writes it into policy files, for editors."""
 SCHEMA_ID = "urn:fairlead:policy"
 
 _NEW = "New."
-"""The types mark with it what conclaude does not have; the schema leaves it out."""
+"""The mark in the docstrings of settings that conclaude does not have; the schema leaves it out."""
 
 
 def policy_schema() -> dict[str, Any]:
@@ -54,7 +54,7 @@ def generate_text() -> str:
 
 
 def _docstring_of(owner: type, field: str, docstrings: dict[str, dict[str, str]]) -> str:
-    """Return the docstring of a field, also of one that its type has inherited."""
+    """Return the docstring of a field, which may be inherited."""
     texts = (docstrings.get(base.__name__, {}).get(field, "") for base in owner.__mro__)
     return _without_mark(next(filter(None, texts), ""))
 
@@ -64,7 +64,7 @@ def _without_mark(text: str) -> str:
 
 
 def _field_docstrings() -> dict[str, dict[str, str]]:
-    """Return class → field → the docstring below the field, which Python does not keep."""
+    """Return class → field → docstring, from the source: Python does not keep the docstrings of fields."""
     import ast
 
     with open(_types.__file__, encoding="utf-8") as file:

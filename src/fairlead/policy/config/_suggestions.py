@@ -92,13 +92,13 @@ def _as_number(node: Node, path: Path) -> str:
 
 
 def _as_collection(node: Node, kind: inspect.Type, path: Path) -> str:
-    """Return a single value written as the list or mapping that is expected."""
+    """Return a single value, written as the expected list or mapping."""
     text = node.text if node.kind != "text" or _UNQUOTED.fullmatch(node.text) else quoted(node.text)
     if len(text) > MAX_QUOTED or "\n" in text:
         text = "…"
     if isinstance(kind, inspect.ListType):
         inner = text if _accepts(kind.item_type, inspect.StrType) else _as_struct(text, kind.item_type)
-        if inner and path and path[1] == "run":  # a mapping by patterns, in which `run` was meant as a command's
+        if inner and path and path[1] == "run":  # `run` is read as a pattern, but was meant as the key of a command
             return f'{{"*": [{inner}]}}: the key of a list is a pattern'
         return f"[{inner}]" if inner else ""
     if isinstance(kind, inspect.DictType):
@@ -107,7 +107,7 @@ def _as_collection(node: Node, kind: inspect.Type, path: Path) -> str:
 
 
 def _as_struct(text: str, kind: inspect.Type) -> str:
-    """Return a value written as the only required value of a mapping; empty if there are several."""
+    """Return a value, written as the only required value of a mapping; empty if there are several."""
     structs = [option for option in _options(kind) if isinstance(option, inspect.StructType)]
     required = [field for struct in structs for field in struct.fields if field.required]
     is_unambiguous = len(required) == 1 and isinstance(required[0].type, inspect.StrType)
@@ -127,7 +127,7 @@ def _for_collection(node: Node, kind: inspect.Type, path: Path) -> str:
 
 
 def _by_pattern(kind: inspect.DictType, path: Path) -> str:
-    """Return an example of a mapping by patterns; empty for other mappings."""
+    """Return an example of a mapping whose keys are patterns; empty for other mappings."""
     if isinstance(kind.value_type, inspect.ListType):
         inner = _as_struct("make check", kind.value_type.item_type)
         return f'`{path[1]}: {{"*": [{inner}]}}`, with a pattern before each list' if inner and path else ""
@@ -176,7 +176,7 @@ def closest_key(name: str, known: Sequence[str], owner: type) -> str | None:
 
 
 def advice_on_key(name: str, owner: type) -> str | None:
-    """Return the advice on a key that is not just misspelt, or `None`."""
+    """Return the advice on a key that is wrong but not misspelt, or `None`."""
     if name == "<<":
         return "merge keys are not supported; repeat the whole value with an alias, or write the keys out"
     if name in _MOVED_KEYS.get(owner, {}):

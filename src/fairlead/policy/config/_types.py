@@ -1,7 +1,7 @@
 """The types of a policy file: one for each section, with its defaults and ranges. Opens no file.
 
-The names and defaults are those of `.conclaude.yaml`, which works unchanged; what conclaude does not have is marked as
-new. The JSON Schema, the reference and the error messages are generated from these types.
+The names and defaults are those of `.conclaude.yaml`, which works unchanged. Settings that conclaude does not have are
+marked as new. The JSON Schema, the reference and the error messages are generated from these types.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all types of the file: camelCase names, and no unknown ones."""
+    """Base of all types of the file: keys in camelCase, and no unknown keys."""
 
 
 # -- commands ------------------------------------------------------------------------------------------
@@ -60,15 +60,15 @@ class Command(Section, frozen=True, kw_only=True):
     when: Pattern | list[Pattern] | None = None
     """New. Run only if a file that matches has changed, according to git. gitignore patterns."""
     on_failure: Literal["block", "pass"] | None = None
-    """New. What a check does that could not be made: it was not found, not started, killed, or timed out. `block` by
-    default, where the event can be blocked; `pass` only reports it."""
+    """New. What happens if the command could not run: it was not found, not started, killed, or timed out. `block` is
+    the default where the event can be blocked; `pass` only reports it."""
 
 
 class PatternSection(Section, frozen=True, kw_only=True):
     """Commands for an event, by a glob on its subject."""
 
     commands: dict[Pattern, list[Command]] = {}
-    """Those of `*` run first, then the others in the order of the file."""
+    """The commands of `*` run first, then the others in the order of the file."""
 
 
 class ListSection(Section, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class Stop(ListSection, frozen=True, kw_only=True):
     parallel: bool = False
     """New. Run the checks at the same time; their output is shown in the order of the file."""
     max_blocks: Annotated[int, Meta(ge=0)] = 5
-    """New. The most blocks in a row; then the agent may stop. 0 is no limit."""
+    """New. The most blocks in a row, after which the agent may stop; 0 is no limit."""
 
 
 class MessageDisplay(ListSection, frozen=True, kw_only=True):
@@ -170,9 +170,9 @@ class PreToolUse(Section, frozen=True, kw_only=True):
     """New. Block changes to the policy, the client's settings and Fairlead's own files, and commands that switch the
     guards off."""
     integrity: IntegrityMode = "report"
-    """New. What to do if a tool has changed a file of `uneditableFiles` after all. Needs the daemon.
+    """New. What to do if a tool has changed a file of `uneditableFiles` in spite of the rules. Needs the daemon.
 
-    `report`: tell the agent and the user. `restore`: also put the file back. `off`: do not look."""
+    `report`: tell the agent and the user. `restore`: also restore the file. `off`: do not check."""
     bash: Bash = field(default_factory=Bash)
 
 
@@ -249,15 +249,15 @@ class Attention(Section, frozen=True, kw_only=True):
     channels: list[Pattern] = []
     """Apprise URLs; `${NAME}` is replaced by a variable of the daemon, which only keeps names like `FAIRLEAD_X`."""
     quiet_hours: Pattern | list[Pattern] = []
-    """Such as `22:00-07:00`, in local time. A session that still waits at their end is reported then."""
+    """Such as `22:00-07:00`, in local time. A session that still needs you when they end is reported then."""
     grace: Annotated[int, Meta(ge=0, le=MAX_SECONDS)] = 2
-    """Seconds to wait before notifying: a request that is answered within them is not reported."""
+    """Seconds to wait before notifying: a request that is answered within this time is not reported."""
     when_in_front: bool = False
     """Notify even if the session's tmux pane is the active one."""
     answer: bool = False
-    """Questions for a permission can also be answered with `fairlead answer` and in `fairlead watch`."""
+    """Permission requests can also be answered with `fairlead answer` and in `fairlead watch`."""
     answer_timeout: Annotated[int, Meta(ge=1, le=MAX_SECONDS)] = 3580
-    """Seconds for which they can; after that, only in the client."""
+    """Seconds during which that is possible; after that, only the client can answer."""
 
 
 class Mail(Section, frozen=True, kw_only=True):
@@ -270,36 +270,36 @@ class Mail(Section, frozen=True, kw_only=True):
     wait: Annotated[int, Meta(ge=1, le=MAX_WAIT)] | None = None
     """Seconds that `always` waits before it reports that there is no mail, and waits again; 570 by default."""
     max_turns_per_thread: Annotated[int, Meta(ge=0)] | None = None
-    """How many turns mail of one thread may cause without a person; then it waits for one. 20 by default; 0: no limit.
+    """How many turns mail of one thread may cause without a prompt; then it waits for one. 20 by default; 0: no limit.
 
-    A turn counts if mail keeps an agent going that has finished, or wakes it. A prompt begins the count anew."""
+    A turn counts if mail wakes an agent, or keeps an agent going that has finished. A prompt resets the count."""
     max_turns_per_hour: Annotated[int, Meta(ge=0)] | None = None
-    """How many turns mail may cause within an hour without a person; 60 by default; 0: no limit."""
+    """How many turns mail may cause within an hour without a prompt; 60 by default; 0: no limit."""
 
 
 class Journal(Section, frozen=True, kw_only=True):
     """New. What the journal keeps of the payloads of events, and for how long. Only in the user-wide file."""
 
     payloads: Literal["full", "redacted", "none"] = "redacted"
-    """`redacted`: all but what looks like a secret. `none`: ids and names alone. `full`: everything."""
+    """`redacted`: everything except what looks like a secret. `none`: only ids and names. `full`: everything."""
     redact: list[Pattern] = []
-    """Regular expressions for more secrets, such as `corp-[0-9a-f]{32}`; what they match is replaced."""
+    """Regular expressions for more secrets, such as `corp-[0-9a-f]{32}`; the text that they match is replaced."""
     keep_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """Days after which events, with the history of their sessions, are deleted."""
 
 
 class Team(Section, frozen=True, kw_only=True):
-    """New. What this host does in its team of hosts. Only in the user-wide file."""
+    """New. Settings of this host in its team of hosts. Only in the user-wide file."""
 
     events: CopyMode = "off"
-    """Which events are copied, without secrets, for one history of the team: `off`, what was `blocked`, or `all`."""
+    """Which events are copied, without secrets, to the history of the team: none (`off`), those `blocked`, or `all`."""
     keep_days: Annotated[int, Meta(ge=1, le=3650)] = 30
     """Days after which the relay deletes the copied events of this host."""
     give_up_days: Annotated[int, Meta(ge=1, le=365)] = 14
-    """Days without news of a host after which mail that is on its way to it bounces."""
+    """Days without contact to a host after which undelivered mail to that host bounces."""
     answers: bool | list[Pattern] = False
-    """Whether a person on another host can answer the questions of this host's sessions: on all of them, on those that
-    are listed by name, or on none. Needs `attention.answer`."""
+    """The hosts on which a person can answer the questions of this host's sessions: all, those listed by name, or none.
+    Needs `attention.answer`."""
 
 
 class PolicyTest(Section, frozen=True, kw_only=True):
@@ -354,8 +354,8 @@ class Policy(Section, frozen=True, kw_only=True):
     leases: LeaseMode = "warn"
     """New. What happens if an agent changes a file that another session has leased. Needs the daemon.
 
-    `warn`: the agent is told who holds it. `block`: the call is blocked. `off`: nothing; sessions that change the same
-    file are not told of each other either."""
+    `warn`: the agent gets a message with the holder of the lease. `block`: the call is blocked. `off`: nothing happens,
+    and sessions that change the same file get no message about each other."""
     hooks: list[Pattern] = []
     """New. Python files with hooks of your own, relative to the policy file. `fairlead hooks add` adds one.
 
@@ -373,9 +373,9 @@ class Layer(Struct, frozen=True):
     given: dict[str, Any] | None = None
     """The values that the file sets; `None` stands for all values that differ from the defaults."""
     trusted: bool = True
-    """Whether it may loosen rules and have commands run. The rules of a file that is not trusted apply nonetheless."""
+    """Whether it may loosen rules and have commands run. If not, its rules still apply."""
     runs_commands: bool = True
-    """Whether its commands run, if it is trusted: not if they would run twice, in a worktree and its main checkout."""
+    """Whether its commands run if it is trusted: not if they would run twice, in a worktree and its main checkout."""
     digest: str = ""
     """SHA-256 of the file's bytes, if it was read from a file."""
 

@@ -1,7 +1,7 @@
-"""Checks on the texts of a policy: globs, regular expressions, names of events. And hints on valid entries.
+"""Checks of the texts in a policy (globs, regular expressions, names of events), and hints on valid entries.
 
-A check takes the text and returns what is wrong with it and what would be right, or `None`. A hint is about an entry
-that is valid, but probably not what was meant.
+A check takes a text and returns the mistake in it, with a correction, or `None`. A hint is about an entry that is
+valid, but probably a mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Advice(str):
-    """What a check returns about a text that is valid, but probably not what was meant: a hint, not a mistake."""
+    """The result of a check for a text that is valid, but probably a mistake. It is reported as a hint."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ def regex(text: str) -> str | None:
 
 
 def quick_regex(text: str) -> str | None:
-    """Check a regular expression that is searched in everything that is recorded, where nothing can interrupt it."""
+    """Check a regular expression that is searched for in every record, where no time limit can stop the search."""
     if mistake := regex(text):
         return mistake
     from fairlead.policy.config._regex_safety import is_slow
@@ -110,7 +110,7 @@ def tool_name(text: str) -> str | None:
 
 
 def _tool_advice(text: str) -> str | None:
-    """Return a hint on a name that no client's tool has, but nearly."""
+    """Return a hint on a name that is similar to that of a client's tool, but not equal."""
     if any(char in text for char in "*?[") or "__" in text:
         return None
     known = {tool for client in known_clients() for tool in client.tool_kinds}
@@ -124,7 +124,7 @@ def _tool_advice(text: str) -> str | None:
 
 
 def permission(text: str) -> str | None:
-    """Check the default answer."""
+    """Check the default answer to permission requests."""
     return None if text.lower() in {"allow", "deny"} else f"is {text!r}; expected `allow` or `deny`"
 
 
@@ -161,7 +161,7 @@ def channel(text: str) -> str | None:
 
 def time_span(text: str) -> str | None:
     """Check a time span of a day."""
-    from fairlead.policy.config._time_spans import parse_span
+    from fairlead.policy._time_spans import parse_span
 
     span = parse_span(text)
     if span is None:
@@ -205,11 +205,11 @@ CHECKS: dict[type, dict[str, Check]] = {
     t.Journal: {"redact": quick_regex},
     t.Policy: {"hooks": hook_file},
 }
-"""Type → field → the check of its texts; of a mapping, the check of its keys."""
+"""Type → field → the check of its texts; for a mapping, the check of its keys."""
 
 
 def find_check(owner: type, field: str) -> Check | None:
-    """Return the check for a field, also for one that its type has inherited."""
+    """Return the check for a field, which may be inherited."""
     return next((CHECKS[base][field] for base in owner.__mro__ if field in CHECKS.get(base, {})), None)
 
 
@@ -217,7 +217,7 @@ def find_check(owner: type, field: str) -> Check | None:
 
 
 def tool_rule(rule: dict[str, Any], _file: str) -> str | None:
-    """Hint at a rule that checks something else than it seems to. Not a mistake, because conclaude accepts it."""
+    """Return a hint on a rule that does not check what it seems to. Not a mistake, because conclaude accepts it."""
     tool, command, pattern = (str(rule.get(key) or "") for key in ("tool", "commandPattern", "pattern"))
     if command and not _may_run_commands(tool):
         if pattern in {"", "*"}:
@@ -250,7 +250,7 @@ def _looks_like_a_command(pattern: str) -> bool:
 
 
 def attention(section: dict[str, Any], file: str) -> str | None:
-    """Hint at a section in a project's file, where it has no effect, and at secrets that the daemon does not have."""
+    """Return a hint on a section in a project's file, where it has no effect, or on secrets that the daemon lacks."""
     if file.rpartition("/")[2] != t.USER_WIDE:
         return f"has no effect in a project's policy; write it in the user-wide policy, {t.USER_WIDE}"
     import re
@@ -264,7 +264,7 @@ def attention(section: dict[str, Any], file: str) -> str | None:
 
 
 def user_wide_only(_section: dict[str, Any], file: str) -> str | None:
-    """Hint at a section in a project's file, where it has no effect."""
+    """Return a hint on a section in a project's file, where it has no effect."""
     if file.rpartition("/")[2] != t.USER_WIDE:
         return f"has no effect in a project's policy; write it in the user-wide policy, {t.USER_WIDE}"
     return None
@@ -276,4 +276,4 @@ HINTS: dict[type, Hint] = {
     t.Journal: user_wide_only,
     t.Team: user_wide_only,
 }
-"""Type → the hint on a valid entry; it takes the entry and the name of its file."""
+"""Type → the function that returns a hint on a valid entry, or `None`; it takes the entry and the name of the file."""

@@ -1,7 +1,7 @@
 """Parses YAML text to a tree of nodes, each with its position. Knows YAML 1.2, and nothing of policies.
 
-Aliases are not expanded: an alias is the node that it refers to. A document that would exhaust memory or stack is
-refused before the tree is walked.
+Aliases are not expanded: an alias becomes the node that it refers to. A document whose tree would exhaust memory or
+stack is refused.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> PolicyEr
 
 
 def _must_be_quoted(text: str, line: int, column: int) -> str:
-    """Return the message about text that starts with a character that has a meaning in YAML."""
+    """Return the message about text that starts with a special character of YAML."""
     character = _from(text, line, column)[:1]
     if character == "\t":
         return "a tab in the indentation; use spaces"
@@ -241,7 +241,7 @@ def _must_be_quoted(text: str, line: int, column: int) -> str:
 
 
 def _in_quotes(text: str, line: int, column: int) -> str:
-    """Return the text at a position in quotes, up to where it probably ends."""
+    """Return the text at a position in quotes, up to its probable end."""
     before, rest = _from(text, line, 1)[: column - 1], _from(text, line, column)
     in_brackets = any(before.count(opens) > before.count(closes) for opens, closes in ("[]", "{}"))
     end = (_END_IN_BRACKETS if in_brackets else _END).match(rest)

@@ -1,1 +1,1 @@
-"""Asks git which files a command would change or show. Read-only, bounded, and no code of a repository is run."""
+"""Finds the files that git commands would change or show. Reads a limited amount, and runs no code of a repository."""

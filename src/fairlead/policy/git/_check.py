@@ -1,6 +1,6 @@
 """Checks the calls of git in one command, in their order. Imported with the first command that calls git.
 
-Git is asked in a process, so never in an event loop: there `NotCached` is raised, and a thread takes over.
+A check runs git as a process, so it never runs in an event loop: there `NotCached` is raised, and a thread repeats it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fairlead.policy.bash._analysis import Analysis, analyse
 from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
 from fairlead.policy.config._files import NotCached
-from fairlead.policy.git._commands import TREE_MOVERS, named_files
-from fairlead.policy.git._merges import MOVES, PRINTERS
-from fairlead.policy.git._moves import Move
+from fairlead.policy.git._checkouts import GitCall
+from fairlead.policy.git._commands import TREE_COMMANDS, named_files
+from fairlead.policy.git._merges import CHANGED_FILES, REVISION_COMMANDS
 from fairlead.policy.git._process import Deadline, GitProcess, NotKnown
-from fairlead.policy.git._reads import READS, shown_files
+from fairlead.policy.git._reads import SHOWN_FILES, shown_files
 from fairlead.policy.git._repository import Cache, has_repository, open_repository
-from fairlead.policy.git._sequence import Sequence
+from fairlead.policy.git._repository_state import RepositoryState
 from fairlead.policy.paths._resolve import resolve
 from fairlead.structs import asdict, replace
 
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import ResolvedPath
 
     CheckFile = Callable[[Evaluation, ResolvedPath], str | None]
-    Files = Callable[[Move], Iterator[str]]
+    Files = Callable[[GitCall], Iterator[str]]
 
 _PATCHES: Final = frozenset({"apply", "am"})
 _MAX_ALIASES: Final = 4
 _ALIAS: Final = re.compile(r"[\w-]+")
 
 
-class Question(NamedTuple):
-    """What is asked about the files of a call."""
+class FileCheck(NamedTuple):
+    """How the files that a call changes or shows are checked."""
 
     note: str
-    """For the message: what git does with the file."""
+    """What git does with the file, for the message."""
     check: CheckFile
     wanted: Callable[[str, str], bool]
-    """Whether a file of a working tree is of interest."""
+    """Returns whether a file of a working tree has to be checked."""
     cache: Cache
     reads: bool = False
 
 
-class Questions:
-    """The questions of a guard, each with what git answered before."""
+class FileChecks:
+    """The file checks of a guard, each with a cache of git's output."""
 
     def __init__(self, guard: GitGuard) -> None:
-        self.changed = Question("would change it", guard.check_change, guard.is_protected, Cache())
-        self.patched = Question("would change it", guard.check_patch, _any_file, Cache())
-        self.shown = Question("shows it", guard.files.check_read, guard.is_unreadable, Cache(), reads=True)
+        self.changed = FileCheck("would change it", guard.check_change, guard.is_protected, Cache())
+        self.patched = FileCheck("would change it", guard.check_patch, _any_file, Cache())
+        self.shown = FileCheck("shows it", guard.files.check_read, guard.is_unreadable, Cache(), reads=True)
 
 
 def _any_file(_root: str, _path: str) -> bool:
@@ -66,17 +66,17 @@ def _any_file(_root: str, _path: str) -> bool:
 
 
 class GitCheck:
-    """The check of one command."""
+    """Checks the calls of git in one command."""
 
-    def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, questions: Questions) -> None:
-        self._guard, self._evaluation, self._analysis, self._questions = guard, evaluation, analysis, questions
+    def __init__(self, guard: GitGuard, evaluation: Evaluation, analysis: Analysis, file_checks: FileChecks) -> None:
+        self._guard, self._evaluation, self._analysis, self._file_checks = guard, evaluation, analysis, file_checks
         self._deadline = Deadline()
-        self._sequences: dict[tuple[bool, str], Sequence] = {}
+        self._states: dict[tuple[bool, str], RepositoryState] = {}
         self._changes_git = False
         self._written: set[str] = set()
 
     def _read_files(self) -> None:
-        """Note what the command writes besides: its patches, and files of the repository itself."""
+        """Collect the other files that the command writes: patches, and files in git's folder."""
         files = self._analysis.files
         self._changes_git = any(
             access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in files
@@ -86,66 +86,66 @@ class GitCheck:
         }
 
     def run(self) -> str | None:
-        """Return why the command is blocked; what is not known is added to the evaluation."""
+        """Return why the command is blocked, or `None`. Unknown effects are added to the evaluation."""
         names = {command.name for command in self._analysis.git}
         rules = self._guard.files
-        moves = not names.isdisjoint(TREE_MOVERS) and self._guard.has_files
-        reads = not names.isdisjoint(READS) and bool(rules.unreadable)
-        if not (moves or reads):
+        changes = not names.isdisjoint(TREE_COMMANDS) and self._guard.has_files
+        reads = not names.isdisjoint(SHOWN_FILES) and bool(rules.unreadable)
+        if not (changes or reads):
             return None
         self._read_files()
         for command in self._analysis.git:
             blocked = None
-            if moves and command.name in MOVES:
-                blocked = self._check_move(command)
-            if blocked is None and reads and command.name in READS:
-                blocked = self._check(command, shown_files, self._questions.shown)
-            elif blocked is None and reads and command.name in PRINTERS:
-                self._check(command, MOVES[command.name], self._questions.shown)
+            if changes and command.name in CHANGED_FILES:
+                blocked = self._check_changes(command)
+            if blocked is None and reads and command.name in SHOWN_FILES:
+                blocked = self._check(command, shown_files, self._file_checks.shown)
+            elif blocked is None and reads and command.name in REVISION_COMMANDS:
+                self._check(command, CHANGED_FILES[command.name], self._file_checks.shown)
             if blocked is not None:
                 return blocked
         return None
 
-    def _check_move(self, command: GitCommand) -> str | None:
-        files, is_patch = MOVES[command.name], command.name in _PATCHES
+    def _check_changes(self, command: GitCommand) -> str | None:
+        files, is_patch = CHANGED_FILES[command.name], command.name in _PATCHES
         if is_patch and not self._written.isdisjoint(map(os.path.normpath, command.args)):
-            self._ask(command, f"which files the patch changes that the command gives to git {command.name}")
+            self._add_unknown(command, f"which files the patch changes that the command gives to git {command.name}")
             return None
-        return self._check(command, files, self._questions.patched if is_patch else self._questions.changed)
+        return self._check(command, files, self._file_checks.patched if is_patch else self._file_checks.changed)
 
-    def _check(self, command: GitCommand, files: Files, question: Question) -> str | None:
+    def _check(self, command: GitCommand, files: Files, file_check: FileCheck) -> str | None:
         try:
-            repository = self._open(command, question)
+            repository = self._open(command, file_check)
             if repository is None:
                 return None
             self._evaluation.paths.resolve(repository.root)  # the policies above it apply too
-            sequence = self._sequences.setdefault((question.reads, repository.root), Sequence(repository.branch()))
-            sequence.is_opaque |= self._changes_git and not question.reads
-            for move in Move(command, repository, sequence).variants():
-                for path in files(move):
-                    target = located(repository.root, path, f"git {command.name} {question.note}")
-                    if blocked := question.check(self._evaluation, target):
+            state = self._states.setdefault((file_check.reads, repository.root), RepositoryState(repository.branch()))
+            state.is_unpredictable |= self._changes_git and not file_check.reads
+            for call in GitCall(command, repository, state).variants():
+                for path in files(call):
+                    target = located(repository.root, path, f"git {command.name} {file_check.note}")
+                    if blocked := file_check.check(self._evaluation, target):
                         return blocked
         except NotKnown as problem:
-            self._ask(command, str(problem), reads=question.reads)
+            self._add_unknown(command, str(problem), reads=file_check.reads)
         return None
 
-    def _ask(self, command: GitCommand, problem: str, *, reads: bool = False) -> None:
-        """Add what is not known, if there are rules on files for which it matters."""
+    def _add_unknown(self, command: GitCommand, problem: str, *, reads: bool = False) -> None:
+        """Add an unknown effect, if there are rules on files that it may concern."""
         rules = self._guard.files.unreadable if reads else self._guard.files.uneditable
         if rules and not command.tracked:
             self._evaluation.unknowns.append(problem)
 
-    def _open(self, command: GitCommand, question: Question) -> Repository | None:
+    def _open(self, command: GitCommand, file_check: FileCheck) -> Repository | None:
         folder = folder_of(self._evaluation, command)
         if folder is None:
-            if command.name in TREE_MOVERS or command.name in READS:
+            if command.name in TREE_COMMANDS or command.name in SHOWN_FILES:
                 raise NotKnown(f"in which folder git {command.name} runs")
             return None
         if not set(command.options).isdisjoint(command.unknown):
             raise NotKnown(f"in which repository git {command.name} runs")
-        process = start_process(self._evaluation, command, folder, self._deadline)
-        return open_repository(process, question.wanted, question.cache)
+        process = git_process(self._evaluation, command, folder, self._deadline)
+        return open_repository(process, file_check.wanted, file_check.cache)
 
 
 def located(root: str, path: str, note: str) -> ResolvedPath:
@@ -162,8 +162,8 @@ def folder_of(evaluation: Evaluation, command: GitCommand) -> str | None:
     return os.path.normpath(os.path.join(evaluation.cwd, os.path.expanduser(command.folder)))
 
 
-def start_process(evaluation: Evaluation, command: GitCommand, folder: str, deadline: Deadline) -> GitProcess:
-    """Return what asks git in a folder. Raise `NotCached` in an event loop."""
+def git_process(evaluation: Evaluation, command: GitCommand, folder: str, deadline: Deadline) -> GitProcess:
+    """Return a `GitProcess` for a call in a folder. Raise `NotCached` in an event loop."""
     if not evaluation.may_block:
         raise NotCached
     return GitProcess(folder, command.options, deadline)
@@ -173,7 +173,7 @@ def start_process(evaluation: Evaluation, command: GitCommand, folder: str, dead
 
 
 def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
-    """Return an analysis with what aliases stand for, and the files that calls outside of a repository name."""
+    """Return an analysis with aliases expanded, and with the files that calls outside of a repository name."""
     pending = analysis.git
     for _ in range(_MAX_ALIASES):
         aliases = {command: script for command in pending if (script := _alias(evaluation, command))}
@@ -194,20 +194,20 @@ def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
 
 
 def _is_in_repository(evaluation: Evaluation, command: GitCommand) -> bool:
-    """Return whether git finds a repository for a call; if its folder is not known, that is taken for granted."""
+    """Return whether git finds a repository for a call; `True` if the folder of the call is not known."""
     folder = folder_of(evaluation, command)
     return folder is None or has_repository(folder, command.options)
 
 
 def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
-    """Return the script that an alias stands for; `None` if the name is git's own, or a program."""
+    """Return the script of an alias; `None` if the name is a subcommand of git, or a program."""
     if command.name in OWN_COMMANDS or not _ALIAS.fullmatch(command.name):
         return None
     folder = folder_of(evaluation, command)
     if folder is None or not os.path.isdir(folder):
         return None
     try:
-        alias = start_process(evaluation, command, folder, Deadline()).ask(
+        alias = git_process(evaluation, command, folder, Deadline()).run(
             "config", "--get", f"alias.{command.name}", may_fail=True
         )
     except NotKnown as problem:
@@ -220,7 +220,7 @@ def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
 
 
 def _without_program(analysis: Analysis, program: str) -> Analysis:
-    """Return an analysis without a program that was taken for unknown, and is an alias."""
+    """Return an analysis without an unknown program that turned out to be an alias."""
     return replace(
         analysis,
         mentions=tuple(mention for mention in analysis.mentions if mention.program != program),
@@ -229,6 +229,6 @@ def _without_program(analysis: Analysis, program: str) -> Analysis:
 
 
 def _joined(outer: Analysis, inner: Analysis) -> Analysis:
-    """Return both analyses as one."""
+    """Return the combination of two analyses."""
     fields = asdict(outer)
     return Analysis(**{name: value + getattr(inner, name) for name, value in fields.items()})

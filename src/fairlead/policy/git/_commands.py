@@ -1,4 +1,4 @@
-"""The subcommands of git: which are its own, and which files they name where there is no repository."""
+"""Subcommands of git that change the working tree, and the files that calls name outside of a repository."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash.programs._calls import GitCommand, Mode
 
-TREE_MOVERS: Final = frozenset(
+TREE_COMMANDS: Final = frozenset(
     """am apply bisect checkout checkout-index cherry-pick clean filter-branch filter-repo merge pull read-tree rebase
     reset restore revert rm sparse-checkout stash submodule subtree switch""".split()  # noqa: SIM905 - a table
 )
@@ -23,7 +23,7 @@ TREE_MOVERS: Final = frozenset(
 
 @lru_cache(maxsize=512)
 def named_files(command: GitCommand) -> tuple[FileAccess, ...]:
-    """Return the files that a call names, in a folder that has no repository now: an earlier part may create one."""
+    """Return the files that a call names in a folder without a repository, because an earlier call may create one."""
     return tuple(_named_files(command))
 
 

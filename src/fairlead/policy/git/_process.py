@@ -1,8 +1,8 @@
-"""Runs git's plumbing: read-only, bounded in time and output, and so that no setting of a repository runs code.
+"""Runs git's plumbing commands: read-only, limited in time and output, and without running code of a repository.
 
-Every setting by which git starts a program for the commands that are used here is overridden: monitors of the file
-system, hooks, pagers, ssh, credential helpers. Filters, text converters and diff programs are avoided: no command here
-compares contents with the working tree. Objects that a partial clone lacks are not fetched.
+Every setting that lets git start a program for these commands is overridden: file system monitors, hooks, pagers, ssh,
+credential helpers. Filters, text converters and diff programs do not run, because no command compares contents with the
+working tree. Objects that are missing in a partial clone are not fetched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TIMEOUT: Final = 2.0
-"""Seconds for all that git is asked about one tool call."""
+"""Seconds for all git processes of one tool call."""
 MAX_OUTPUT: Final = 16 * 1024 * 1024
 
 _SETTINGS: Final = (
@@ -43,16 +43,16 @@ _ENVIRONMENT: Final = {
 }
 _KEPT: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "TMPDIR")
 _MISSING: Final = re.compile(rb"unknown revision|bad revision|does not have any commits yet")
-"""What git says of a revision that does not exist: the command itself would fail."""
+"""Git's messages about a revision that does not exist. The command of the agent would fail, too."""
 _SYSTEM_PATH: Final = "/usr/bin:/bin:/usr/local/bin:/opt/homebrew/bin"
 
 
 class NotKnown(Exception):
-    """Git cannot tell what a command would do; the text says what is not known, for the user."""
+    """The effect of a command is not known. The text describes it for the user."""
 
 
 class Deadline:
-    """The time by which git has answered all questions about one tool call."""
+    """The deadline for all git processes of one tool call."""
 
     __slots__ = ("_end",)
 
@@ -61,7 +61,7 @@ class Deadline:
 
     @property
     def end(self) -> float:
-        """The end, counted from the first question."""
+        """The deadline on the monotonic clock, which starts at the first access."""
         if self._end is None:
             self._end = monotonic() + TIMEOUT
         return self._end
@@ -77,8 +77,8 @@ class GitProcess:
         self.index_file = os.path.join(folder, index[-1]) if index else None
         self._deadline = deadline
 
-    def ask(self, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
-        """Return what git prints; `None` if a revision does not exist, or if it fails and that is expected.
+    def run(self, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
+        """Return the output of git; `None` if a revision does not exist, or if git fails and `may_fail` is set.
 
         Raise `NotKnown` for any other failure.
         """
@@ -106,8 +106,8 @@ class GitProcess:
         raise NotKnown(f"git cannot tell: {problem or f'it ended with {result.exit_code}'}")
 
     def lines(self, *args: str, stdin: bytes = b"") -> list[str]:
-        """Return the fields of an output that ends each with a NUL."""
-        output = self.ask(*args, stdin=stdin) or b""
+        """Return the fields of an output, each of which ends with a NUL."""
+        output = self.run(*args, stdin=stdin) or b""
         return [os.fsdecode(field) for field in output.split(b"\0")[:-1]]
 
     def _environment(self) -> dict[str, str]:

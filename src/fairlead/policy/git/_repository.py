@@ -1,7 +1,7 @@
-"""A repository as a command would find it: revisions, the index, trees, and the files on the disk.
+"""Reads a repository: revisions, the index, trees, and the files on the disk.
 
-Only the files that a filter accepts are kept of what git lists. What is asked about ids is cached: an id names one
-content for ever. What is asked about the index is cached until the index file changes.
+Of the files that git lists, only those that a filter accepts are kept. Results about object ids stay cached, because
+the contents of an id never change. Results about the index are cached until the index file changes.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Change(NamedTuple):
 
 
 class Cache:
-    """What git answered, by question and content, of the files that a filter accepts; bounded."""
+    """A limited cache of git's output for one filter of files. The keys contain the versions of all inputs."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[object, ...], Any] = {}
 
-    def get(self, key: tuple[object, ...], ask: Callable[[], _T]) -> _T:
-        """Return the cached answer, or ask."""
+    def get(self, key: tuple[object, ...], query: Callable[[], _T]) -> _T:
+        """Return the cached result, or compute it with `query`."""
         if key not in self._answers:
             if len(self._answers) >= _MAX_CACHED:
                 self._answers.clear()
-            self._answers[key] = ask()
+            self._answers[key] = query()
         answer: _T = self._answers[key]
         return answer
 
@@ -63,18 +63,18 @@ class Cache:
 def open_repository(process: GitProcess, wanted: Callable[[str, str], bool], cache: Cache) -> Repository | None:
     """Return the repository of a folder; `None` if there is none, so that git would fail there.
 
-    `wanted` accepts the files of interest, by the folder of the working tree and the path in it.
+    `wanted` gets the root of the working tree and a path in it, and returns whether that file has to be checked.
     """
     markers = _markers(process.folder, process.options)
     if not markers:
         return None
 
-    def ask() -> tuple[str, ...] | None:
+    def query() -> tuple[str, ...] | None:
         names = ("--show-toplevel", "--absolute-git-dir", "--git-path", "index")
-        output = process.ask("rev-parse", *names, may_fail=True)
+        output = process.run("rev-parse", *names, may_fail=True)
         return None if output is None else tuple(os.fsdecode(output).splitlines())
 
-    found = cache.get(("open", process.folder, *process.options, process.index_file, *markers), ask)
+    found = cache.get(("open", process.folder, *process.options, process.index_file, *markers), query)
     if found is None or len(found) != 3:  # noqa: PLR2004 - a bare repository has no files to change
         return None
     root, git_folder, index_file = found
@@ -133,14 +133,14 @@ class Repository:
         self._objects: dict[str, list[str]] = {}
 
     def wanted(self, path: str) -> bool:
-        """Return whether a file is of interest."""
+        """Return whether a file has to be checked."""
         return self._wanted(self.root, path)
 
     # -- revisions -------------------------------------------------------------------------------------
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
-        """Return the id of each revision; `None` if there is none."""
-        # What follows `:/` is the message of a commit, to the end.
+        """Return the id of each revision; `None` for a revision that does not exist."""
+        # Everything after `:/` is the message of a commit, so a suffix would be part of the message.
         revisions = [self._look_up([name])[0][0] if name.startswith(":/") else name for name in revisions]
         # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
         found = self._look_up(
@@ -153,9 +153,9 @@ class Repository:
         return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
 
     def _look_up(self, names: Sequence[str]) -> list[list[str]]:
-        """Return the id and the kind of each object; anything else for a name that there is no object of.
+        """Return the id and the kind of each object; other fields for a name without an object.
 
-        A process takes longer than all that is asked of it: what is likely asked next is looked up with it.
+        Starting a process takes longer than many lookups, so names that are likely needed next are looked up, too.
         """
         if any("\n" in name for name in names):
             raise NotKnown("a revision of git contains a line break")
@@ -163,7 +163,7 @@ class Repository:
             bases = ["HEAD", *(name.partition("^{")[0] for name in names)]
             wanted = list(dict.fromkeys([*names, *(base + kind for base in bases for kind in _KINDS)]))
             stdin = os.fsencode("".join(f"{name}\n" for name in wanted))
-            output = self.process.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
+            output = self.process.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
             found = [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
             self._objects.update(zip(wanted, found, strict=True))
         return [self._objects[name] for name in names]
@@ -171,11 +171,11 @@ class Repository:
     def merge_bases(self, first: str, second: str) -> tuple[str, ...]:
         """Return the best common ancestors of two commits."""
 
-        def ask() -> tuple[str, ...]:
-            output = self.process.ask("merge-base", "--all", first, second, may_fail=True)
+        def query() -> tuple[str, ...]:
+            output = self.process.run("merge-base", "--all", first, second, may_fail=True)
             return tuple((output or b"").decode().split())
 
-        return self._cached(("bases", first, second), ask)
+        return self._cached(("bases", first, second), query)
 
     def branch(self) -> str | None:
         """Return the branch that is checked out."""
@@ -183,7 +183,7 @@ class Repository:
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
 
     def file(self, *names: str) -> str | None:
-        """Return the text of the first of git's own files that exists."""
+        """Return the text of the first of some files in git's folder that exists."""
         for name in names:
             try:
                 with open(f"{self.git_folder}/{name}", encoding="utf-8", errors="replace") as file:
@@ -195,29 +195,29 @@ class Repository:
     # -- trees and index -------------------------------------------------------------------------------
 
     def empty_tree(self, like: str = "") -> str:
-        """Return the id of the empty tree, in the hash of another id."""
+        """Return the id of the empty tree, by the hash algorithm of the id `like`."""
         return _EMPTY_TREES[64 if len(like) == 64 else 40]  # noqa: PLR2004 - hexadecimal digits of SHA-256
 
     def between(self, old: str, new: str, paths: Sequence[str] = ()) -> tuple[Change, ...]:
         """Return the wanted files that differ between two trees or commits."""
 
-        def ask() -> tuple[Change, ...]:
+        def query() -> tuple[Change, ...]:
             return self._changes(self.process.lines("diff-tree", "-r", *_RAW, old, new, "--", *paths))
 
-        return self._cached(("between", old, new, *paths), ask)
+        return self._cached(("between", old, new, *paths), query)
 
     def compared(self, tree: str, paths: Sequence[str] = ()) -> tuple[Change, ...]:
         """Return the wanted files that differ between a tree and the index, which is `new`."""
 
-        def ask() -> tuple[Change, ...]:
+        def query() -> tuple[Change, ...]:
             return self._changes(self.process.lines("diff-index", "--cached", *_RAW, tree, "--", *paths))
 
-        return self._cached(("compared", tree, *self._index_version(), *paths), ask)
+        return self._cached(("compared", tree, *self._index_version(), *paths), query)
 
     def index(self, paths: Sequence[str] = ()) -> dict[str, list[Entry]]:
         """Return the wanted files of the index; a file with a conflict has several entries."""
 
-        def ask() -> dict[str, list[Entry]]:
+        def query() -> dict[str, list[Entry]]:
             entries: dict[str, list[Entry]] = {}
             for line in self.process.lines("ls-files", "--stage", "-z", "--full-name", "--", *(paths or [":/"])):
                 fields, _, path = line.partition("\t")
@@ -226,7 +226,7 @@ class Repository:
                     entries.setdefault(path, []).append(Entry(mode, oid))
             return entries
 
-        return self._cached(("index", *self._index_version(), *paths), ask)
+        return self._cached(("index", *self._index_version(), *paths), query)
 
     def untracked(self, options: Iterable[str], paths: Sequence[str] = ()) -> list[str]:
         """Return the wanted files that the index does not have."""
@@ -236,7 +236,7 @@ class Repository:
     def in_history(self, options: Sequence[str], paths: Sequence[str] = ()) -> list[str]:
         """Return the wanted files that some commits changed."""
         formats = ("--format=", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "-m")
-        output = self.process.ask("log", *formats, *options, "--", *paths) or b""
+        output = self.process.run("log", *formats, *options, "--", *paths) or b""
         listed = dict.fromkeys(output.replace(b"\n", b"\0").split(b"\0"))
         return [path for path in map(os.fsdecode, listed) if path and self.wanted(path)]
 
@@ -254,16 +254,16 @@ class Repository:
             return ()
         return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
-    def _cached(self, key: tuple[object, ...], ask: Callable[[], _T]) -> _T:
-        return self.cache.get((self.root, self._index_file, self.process.folder, *key), ask)
+    def _cached(self, key: tuple[object, ...], query: Callable[[], _T]) -> _T:
+        return self.cache.get((self.root, self._index_file, self.process.folder, *key), query)
 
     # -- the disk --------------------------------------------------------------------------------------
 
     def differs(self, path: str, entry: Entry | None) -> bool:
         """Return whether a file on the disk differs from an entry, so that git would change it.
 
-        Git converts some files (line ends, filters). Such a file is the same if git wrote it, and it was not touched
-        since: the index then has its status.
+        Git converts some files (line ends, filters). Such a file counts as equal if its status is that in the index:
+        git wrote it, and it has not changed since.
         """
         name = f"{self.root}/{path}"
         try:
@@ -291,7 +291,7 @@ class Repository:
             return False
 
     def _is_untouched(self, path: str, status: os.stat_result, entry: Entry) -> bool:
-        output = self.process.ask("ls-files", "--stage", "--debug", "--full-name", "--", f":(top,literal){path}")
+        output = self.process.run("ls-files", "--stage", "--debug", "--full-name", "--", f":(top,literal){path}")
         fields = dict(
             part.partition(": ")[::2]
             for line in os.fsdecode(output or b"").splitlines()[1:]

@@ -1,4 +1,4 @@
-"""Which subagents may be started. The client cannot stop one that starts, so the call that starts it is blocked."""
+"""The rules on starting subagents. The client cannot stop a subagent that starts, so the tool call is blocked."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.policy.bash.programs._calls import basename
-from fairlead.policy.bash.programs._everyday import FORMATTERS
+from fairlead.policy.bash.programs._common_programs import FORMATTERS
 from fairlead.policy.guards._command_text import CommandText
 from fairlead.policy.guards._mentions import add_mentions
 from fairlead.policy.guards._verdict import FileChange
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._selection import Selection
 
 _MAX_SHOWN = 3
-"""The patterns of a list that a question names."""
+"""The most patterns of a list that a question names."""
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})
-"""Programs that create something else than a folder."""
+"""Programs that create something other than a folder."""
 _LEAVE_OUT = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep"), "--exclude='{}'"),
     **dict.fromkeys(("rg", "ripgrep"), "-g '!{}'"),
@@ -33,9 +33,9 @@ _LEAVE_OUT = {
     "rsync": "--exclude='{}'",
     "zip": "-x '*{}'",
 }
-"""How programs are told to leave a file out."""
+"""Program → the option with which its search leaves a file out."""
 _SETS_VARIABLES = frozenset({"source", "."})
-"""A script of the project that loads variables from a file does not show them."""
+"""Programs that load variables from a file. A script of the project that does so does not show the file."""
 
 
 class BashGuard:
@@ -48,11 +48,11 @@ class BashGuard:
         self._tools = tools
         self._files = files
         self._own = own
-        self._stakes = _stakes(files, own)
+        self._file_rules_text = _file_rules_text(files, own)
         self.git = git
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
-        """Check a command; what is not known before it runs is added to the evaluation."""
+        """Return why a command is blocked. What is only known when it runs is added to `evaluation.unknowns`."""
         from fairlead.policy.bash._analysis import analyse
         from fairlead.policy.bash._context import AnalysisContext
 
@@ -70,21 +70,21 @@ class BashGuard:
             blocked = self.git.check(evaluation, analysis)
         if blocked is None and analysis.mentions:
             add_mentions(evaluation, analysis.mentions, self._files, self._own)
-        if blocked is None and self._matters(evaluation, analysis, command):
+        if blocked is None and self._may_bypass_rules(evaluation, analysis, command):
             evaluation.unknowns += analysis.unknown
             evaluation.unknowns += analysis.unknown_reads if self._files.unreadable else ()
-            evaluation.stakes += self._stakes
+            evaluation.rules_at_risk += self._file_rules_text
         elif blocked is not None:
             evaluation.unknowns.clear()
         if blocked is None and self._own is not None:
             blocked = self._own.commands.check(evaluation, analysis, command)
         return blocked
 
-    def _matters(self, evaluation: Evaluation, analysis: Analysis, command: str) -> bool:
-        """Return whether what is not known may bypass a rule.
+    def _may_bypass_rules(self, evaluation: Evaluation, analysis: Analysis, command: str) -> bool:
+        """Return whether what is only known when a command runs may bypass a rule.
 
-        With a policy it may: the policy itself must not be changed. Without one, only a command that mentions the
-        files that are always protected needs a question, or one that runs what a file says that mentions them.
+        With a policy it may: the policy itself must not be changed. Without one, a question is only needed if the
+        command, or a file that it runs, mentions the files that are always protected.
         """
         own = self._own
         if self._has_policy or own is None or own.is_mentioned(command):
@@ -130,7 +130,7 @@ class BashGuard:
         return None
 
     def _add_unlocated(self, evaluation: Evaluation, access: FileAccess) -> None:
-        """Add a question about a file in a folder that is not known; in a script of the project, if it is protected."""
+        """Add a question about a file in an unknown folder; in a script of the project, only about a protected file."""
         if access.tracked:
             mention = replace(access, mode="any", below=False)
             add_mentions(evaluation, [mention], self._files, self._own)
@@ -181,7 +181,7 @@ class BashGuard:
             return blocked
         writes = access.mode in {"write", "create"}
         adds = writes and not self._makes_folder(evaluation, access)
-        if access.tracked or access.literal:  # a build writes new files, and most literals are none
+        if access.tracked or access.literal:  # a build writes new files, and most literals are no files
             blocked = self._files.uneditable.check(evaluation, target)
         else:
             blocked = self._files.check_edit(evaluation, target, adds=adds, writes=writes)
@@ -192,22 +192,22 @@ class BashGuard:
         return blocked
 
     def _makes_folder(self, evaluation: Evaluation, access: FileAccess) -> bool:
-        """Return whether what is written is a folder, which is no new file."""
+        """Return whether an access creates a folder, which does not count as a new file."""
         if access.makes_folder or (access.mode == "create" and access.program not in _MAKES_FILES):
             return True
         return access.copy_of is not None and evaluation.paths.resolve(access.copy_of).is_folder
 
 
-def _stakes(files: FileRules, own: OwnFiles | None) -> list[str]:
+def _file_rules_text(files: FileRules, own: OwnFiles | None) -> list[str]:
     """Return the rules on files, with their first patterns."""
     lists = {"uneditableFiles": files.uneditable, "unreadableFiles": files.unreadable}
-    stakes = []
+    texts = []
     for setting, entries in lists.items():
         patterns = list(dict.fromkeys(rule.missed.rule for rule in entries.rules))
         if patterns:
             more = ", …" if len(patterns) > _MAX_SHOWN else ""
-            stakes.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
-    return stakes or ([] if own is None else ["preToolUse.protectOwnFiles"])
+            texts.append(f"preToolUse.{setting} ({', '.join(patterns[:_MAX_SHOWN])}{more})")
+    return texts or ([] if own is None else ["preToolUse.protectOwnFiles"])
 
 
 def _redirected(analysis: Analysis) -> list[str]:
@@ -216,12 +216,12 @@ def _redirected(analysis: Analysis) -> list[str]:
 
 
 def _is_plain(selection: Selection) -> bool:
-    """Return whether a search leaves out what ripgrep leaves out by itself: nobody wanted the protected files."""
+    """Return whether a search leaves out what ripgrep leaves out by default, and so was not meant for such files."""
     return {"hidden", "ignored"} <= {*selection.skips}
 
 
 def _happens(access: FileAccess, paths: PathResolver, made: set[str]) -> bool:
-    """Return whether an access that depends on a folder happens. `made` are those that the command itself creates."""
+    """Return whether an access that depends on a folder happens. `made` are the folders that the command creates."""
     if access.if_folder is not None and access.if_folder not in made and not paths.resolve(access.if_folder).is_folder:
         return False
     return access.unless_folder is None or not paths.resolve(access.unless_folder).is_folder

@@ -1,4 +1,4 @@
-"""The guard on the normal form of a tool call: its command, its code, and each path by what is done to it."""
+"""The guard on the normal form of a tool call: checks its command, its code, and how it accesses each path."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CallGuard:
         self._shell = shell
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
-        """Return why a call is blocked; what is not known is added to the evaluation."""
+        """Return why a call is blocked. What is only known when it runs is added to `evaluation.unknowns`."""
         blocked = None
         if call.command is not None:
             blocked = self._check_command(evaluation, call.command, call.folder)
@@ -125,7 +125,7 @@ class CallGuard:
         return blocked
 
     def _check_below(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
-        """Check a search below a folder. A tool that can leave files out is told to, rather than refused."""
+        """Check a search below a folder. A tool that can leave files out does so, and is not blocked."""
         known = len(evaluation.unknowns)
         blocked = self._files.unreadable.check_below(evaluation, target, Selection(access.among))
         if blocked is None and len(evaluation.unknowns) == known:
@@ -142,7 +142,7 @@ class CallGuard:
         if target.is_folder:
             evaluation.changed_folders[target.real] = None
         evaluation.changes.append(FileChange(target, access.below or moves or access.mode == "delete"))
-        if writes or moves:
+        if (writes or moves) and "/.git/" in target.disk_path:
             self._shell.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)
         if blocked is None and target.is_folder and (moves or access.mode == "delete"):
@@ -156,7 +156,7 @@ class CallGuard:
         return blocked
 
     def _ask_about(self, evaluation: Evaluation, target: ResolvedPath) -> None:
-        """Add a question if a rule is on the file, of which it is not known what the call does to it."""
+        """Add a question if a rule protects a file that the call uses in an unknown way."""
         probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
         probe.paths = evaluation.paths
         if self._is_protected(probe, target):
@@ -168,7 +168,7 @@ class CallGuard:
         evaluation.unknowns += probe.unknowns
 
     def _ask_below(self, evaluation: Evaluation, access: PathAccess, folder: ResolvedPath) -> None:
-        """Add a question if files are written below a folder that holds protected ones."""
+        """Add a question if files are written below a folder that contains protected files."""
         probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
         probe.paths = evaluation.paths
         is_own = not access.among and self._own is not None and self._own.check(probe, folder, whole=True) is not None
@@ -188,7 +188,7 @@ class CallGuard:
 
 
 def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPath]:
-    """Return the file of an access, and those that its pattern matches."""
+    """Return the file of an access, and the files that its pattern matches."""
     target = evaluation.paths.resolve(access.path)
     if "$" in access.path:
         expanded = re.sub(_VARIABLE, lambda name: _variable(name[1] or "", evaluation.cwd), access.path)
@@ -203,27 +203,27 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
 
 
 def _variable(name: str, cwd: str) -> str:
-    """Return the folder that a tool may put in place of a variable; "" for another `$`."""
+    """Return the folder that a tool may substitute for a variable; "" for another `$`."""
     if not name:
         return ""
     return os.path.expanduser("~") if name == "HOME" else cwd
 
 
 def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[_Access]:
-    """Return the accesses with what a copy or a move writes: a folder, or a file in the folder that is named."""
+    """Return the accesses, with the files and folders that a copy or a move writes as its destinations."""
     sources = [target for access, target in accesses if access.mode in {"read", "move"}]
     if not sources:
         return accesses
-    found = []
+    result = []
     for access, target in accesses:
         if access.mode != "write" or access.below:
-            found.append((access, target))
+            result.append((access, target))
         elif target.is_folder:
-            found += [_inside(evaluation, access, source) for source in sources[:_MAX_SOURCES]]
+            result += [_inside(evaluation, access, source) for source in sources[:_MAX_SOURCES]]
         else:
             is_folder = any(source.is_folder for source in sources)
-            found.append((replace(access, mode="make_folder") if is_folder else access, target))
-    return found
+            result.append((replace(access, mode="make_folder") if is_folder else access, target))
+    return result
 
 
 def _inside(evaluation: Evaluation, folder: PathAccess, source: ResolvedPath) -> _Access:

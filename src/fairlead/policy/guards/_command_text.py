@@ -43,7 +43,7 @@ class CommandText:
         variables: Sequence[str] = (),
     ) -> None:
         self.implied = implied
-        """Another spelling of a command, which no rule need allow."""
+        """Whether this is another spelling of a command, which no rule has to allow."""
         self.exact: tuple[str, ...] = (text,) if words else (text.strip(), " ".join(text.split()))
         self.loose = self.exact
         if words and words[0] != program:
@@ -56,7 +56,7 @@ class CommandText:
             self.loose = (*self.exact, *self.loose)
 
     def add_moved_options(self) -> None:
-        """Add the texts in which the options of the command stand elsewhere."""
+        """Add the texts in which the options of the command are in other places."""
         if self._words:
             self.loose = (*self.loose, *_with_moved_options(self.program, self._words[1:]))
             self._words = ()

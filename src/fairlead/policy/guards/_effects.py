@@ -28,7 +28,7 @@ _VERBS = {
 
 
 class CallEffects(Struct, frozen=True):
-    """What a call does, each entry as text. Empty: nothing that matters to a rule."""
+    """The effects of a call, each as text. Empty if the call does nothing that matters to a rule."""
 
     writes: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
@@ -37,17 +37,17 @@ class CallEffects(Struct, frozen=True):
     lists: tuple[str, ...] = ()
     """Files of which only names are shown."""
     git: tuple[str, ...] = ()
-    """Calls of git, which are judged by what the repository says that they change."""
+    """Calls of git. What they change depends on the repository."""
     scripts: tuple[str, ...] = ()
-    """Scripts that were read, and whose commands are among these."""
+    """Scripts that were read. The effects of their commands are included."""
     programs: tuple[str, ...] = ()
-    """Programs of which is not known what they do."""
+    """Programs whose effects are not known."""
     uncertain: tuple[str, ...] = ()
-    """What is only known when the call runs."""
+    """Effects that are only known when the call runs."""
 
 
 def call_effects(event: PreToolUse) -> CallEffects:
-    """Return what a call does."""
+    """Return the effects of a call."""
     call = client_named(event.client).tool_call(event.tool_name, event.tool_input)
     folder = os.path.join(event.cwd or "/", call.folder)
     named: dict[str, dict[str, None]] = {}

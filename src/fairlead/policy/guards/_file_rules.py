@@ -56,7 +56,7 @@ class FileRules:
         self._settings = SettingsByFile(layers, more)
 
     def check_edit(self, evaluation: Evaluation, target: ResolvedPath, *, adds: bool, writes: bool) -> str | None:
-        """Check a change. `adds`: it creates the file, if it does not exist; `writes`: it changes the contents."""
+        """Check a change. `adds`: it creates the file if that is missing; `writes`: it changes the contents."""
         evaluation.start_subject(target.given)
         new = adds and not target.exists
         settings = self._settings.of(target)
@@ -189,7 +189,7 @@ class RuleList:
         return bool(self.rules) and self._any.may_match(target)
 
     def check(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check a file; nearly always no rule matches."""
+        """Return why a file is blocked. Nearly always no rule matches."""
         if not self.rules:
             return None
         if self._any.may_match(target):
@@ -198,7 +198,7 @@ class RuleList:
         return None
 
     def check_below(self, evaluation: Evaluation, folder: ResolvedPath, selection: Selection = ALL_FILES) -> str | None:
-        """Check the files below a folder that a rule can match; whether one matches among too many is not known."""
+        """Check the files below a folder. If there are too many, a question is added."""
         evaluation.paths.whole_folders[folder.real] = None
         near = self._near(evaluation, folder)
         if not near:
@@ -211,7 +211,7 @@ class RuleList:
         return self._first_of(evaluation, files, near, selected)
 
     def globs_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
-        """Return globs of all files below a folder that a rule blocks, as ripgrep has them; `None` if it has none."""
+        """Return ripgrep's globs for the files below a folder that rules block; `None` if a rule has no such glob."""
         patterns = [rule.pattern for rule in self._near(evaluation, folder) if rule.action == "block"]
         if any(pattern.loose or re.search(_NO_GLOB, pattern.text) for pattern in patterns):
             return None
@@ -224,7 +224,7 @@ class RuleList:
         return [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far] if far else near
 
     def check_hard_links(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check the other hard links to a file, wherever a pattern can match: two names of one file are one file."""
+        """Check the other hard links to a file, wherever a pattern can match: all links are the same file."""
         near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
         for folder, enters in self._link_folders() if near else ():
             if blocked := self._first_of(evaluation, other_hard_links(target, folder, enters), near):
@@ -232,7 +232,7 @@ class RuleList:
         return None
 
     def _link_folders(self) -> Iterator[tuple[ResolvedPath, Callable[[str], bool] | None]]:
-        """Yield the folders to search for hard links; of a pattern on the whole disk, the folders of the policies."""
+        """Yield the folders to search for hard links; for a pattern on the whole disk, the folders of the policies."""
         for root in search_roots(rule.pattern for rule in self.rules):
             if root.folder != "/" or () not in root.prefixes:
                 yield resolve(root.folder, "/"), root.may_contain
@@ -259,7 +259,7 @@ class RuleList:
 
 
 def _where_to_look(evaluation: Evaluation, folder: ResolvedPath, rules: Sequence[ListedRule]) -> Iterable[ResolvedPath]:
-    """Return the folder; if it is above all folders of the rules (`/`, `..`), those: no rule matches beside them."""
+    """Return the folder to search; if it is above the folders of all rules (`/`, `..`), return those instead."""
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     bases = dict.fromkeys(rule.pattern.base for rule in rules)
     if any(rule.pattern.loose for rule in rules) or not all(_is_below(base, above) for base in bases):

@@ -1,4 +1,4 @@
-"""The guard on git: what moves the working tree or shows contents is judged by what the repository says."""
+"""The guard on git: checks commands that move the working tree or show contents, by the state of the repository."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from typing import Final, Protocol
 
     from fairlead.policy.bash._analysis import Analysis
-    from fairlead.policy.git._check import Questions
+    from fairlead.policy.git._check import FileChecks
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.own._files import OwnFiles
 
     class WatchedFiles(Protocol):
-        """Files beside those of the rules of which it matters whether a command of git changes them."""
+        """Further files, beside those of the rules, whose changes by git are reported."""
 
         @property
         def version(self) -> int:
-            """Another number once other files are watched."""
+            """A number that changes once other files are watched."""
 
         def __bool__(self) -> bool: ...
 
@@ -44,22 +44,22 @@ class GitGuard:
         self.own = own
         self._watched = watched
         self._version = 0
-        self._questions: Questions | None = None
+        self._file_checks: FileChecks | None = None
 
     def expand(self, evaluation: Evaluation, analysis: Analysis) -> Analysis:
-        """Return an analysis with what aliases stand for, and the files that calls outside of a repository name."""
+        """Return an analysis with aliases expanded, and with the files that calls outside of a repository name."""
         from fairlead.policy.git._check import expand
 
         return expand(evaluation, analysis)
 
     def check(self, evaluation: Evaluation, analysis: Analysis) -> str | None:
-        """Return why a command is blocked for what its calls of git do."""
-        from fairlead.policy.git._check import GitCheck, Questions
+        """Return why a command is blocked because of its calls of git."""
+        from fairlead.policy.git._check import FileChecks, GitCheck
 
         version = self._watched.version if self._watched is not None else 0
-        if self._questions is None or version != self._version:  # what git answered before is about other files
-            self._questions, self._version = Questions(self), version
-        return GitCheck(self, evaluation, analysis, self._questions).run()
+        if self._file_checks is None or version != self._version:  # what git answered before is about other files
+            self._file_checks, self._version = FileChecks(self), version
+        return GitCheck(self, evaluation, analysis, self._file_checks).run()
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
         """Add a question if a file is changed from which git takes commands to run."""
@@ -81,7 +81,7 @@ class GitGuard:
 
     @property
     def has_files(self) -> bool:
-        """Whether there are files of which it matters whether git changes them."""
+        """Whether there are any files whose changes by git matter."""
         return bool(self.files.uneditable or self.own or self._watched)
 
     def is_unreadable(self, root: str, path: str) -> bool:

@@ -11,12 +11,13 @@ from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
+from fairlead.policy.config._memory_cache import is_watched
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
+from fairlead.policy.guards._verdict import NO_OPINION, Evaluation, FileChange, RuleCheck, Verdict
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
@@ -26,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fairlead.clients import Client
     from fairlead.events import Event
     from fairlead.policy.config._errors import Diagnostic
     from fairlead.policy.config._types import Layer
@@ -38,7 +40,7 @@ GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
 _MAX_ROUNDS = 4
-"""With further policies more files of a call matter, and there may be policies above those."""
+"""Rounds of one check: a further policy may make more files of a call matter, with further policies above them."""
 _MAX_WITH_MORE = 64
 
 
@@ -56,7 +58,7 @@ class Guards:
     ) -> None:
         """Compile the guards. `by_path`: a call is also checked by the policies above the files that it touches.
 
-        `headless`: whether the client runs without a person; by default its variables in `environ` say so.
+        `headless`: whether the client runs without a person; by default, its variables in `environ` decide that.
         `watched`: files whose changes by git are listed although no rule is about them.
         """
         self._headless = headless
@@ -71,9 +73,9 @@ class Guards:
     def check(
         self, event: PreToolUse, *, cached_only: bool = False, changes: list[FileChange] | None = None
     ) -> Verdict:
-        """Check a tool call. With `cached_only`, raises `NotCached` rather than read a policy file or ask git.
+        """Check a tool call. With `cached_only`, raises `NotCached` instead of reading a policy file or asking git.
 
-        What the call changes is added to `changes`.
+        The files that the call changes are added to `changes`.
         """
         checks = self._checks
         headless = self._headless
@@ -82,11 +84,11 @@ class Guards:
         found = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
             evaluation, verdict = checks.check(event, found.unreadable, may_block=not cached_only, headless=headless)
-            if self._paths is None or verdict.output.blocked:
+            if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
                 break
             before, found = found, self._paths.above(evaluation.paths, cached_only=cached_only)
             if len(found.layers) <= len(before.layers) and found.unreadable == before.unreadable:
-                break  # the paths of a call only become more
+                break  # each round only adds paths
             checks = self._checks_with(found.layers) if found.layers else checks
         if changes is not None:
             changes += evaluation.changes
@@ -139,6 +141,7 @@ class _Checks:
         watched: WatchedFiles | None = None,
     ) -> None:
         every = (*layers, *more)
+        self._clients: dict[str, Client] = {}
         self._more = more  # holds the layers, so that their ids are not reused
         settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in more))).pre_tool_use
         self._unparsable = settings.bash.unparsable
@@ -153,9 +156,9 @@ class _Checks:
     def check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
     ) -> tuple[Evaluation, Verdict]:
-        """Check a tool call. `unreadable` are the mistakes of policies in folders that it touches as a whole.
+        """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
 
-        Raises `NotCached` if a process has to be waited for, and that may not be.
+        Without `may_block`, raises `NotCached` instead of waiting for a process.
         """
         evaluation, verdict = self._check(event, unreadable, may_block=may_block, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
@@ -170,17 +173,20 @@ class _Checks:
     def _check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
     ) -> tuple[Evaluation, Verdict]:
-        client = client_named(event.client)
+        client = self._clients.get(event.client) or self._client(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
         evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
+        if not may_block and is_watched(evaluation.cwd):
+            evaluation.paths.skip_parents()
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
         if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:
             evaluation.leaves_out = {}
         if evaluation.has_command and call.kind != "shell":
             evaluation.also = client.default_tools.get("shell", tool)
-        blocked = self._agents.check(evaluation, call) or self._calls.check(evaluation, call)
+        blocked = None if call.subagent is None else self._agents.check(evaluation, call)
+        blocked = blocked or self._calls.check(evaluation, call)
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
         evaluation.ask_about_policies(unreadable, reads_matter=bool(self._files.unreadable))
@@ -191,9 +197,13 @@ class _Checks:
             verdict = replace(verdict, output=output)
         return evaluation, verdict
 
+    def _client(self, name: str) -> Client:
+        self._clients[name] = client_named(name)
+        return self._clients[name]
+
 
 def _without_files(event: PreToolUse, evaluation: Evaluation) -> PreToolUse | None:
-    """Return a call of a shell whose searches leave out what they may not read; `None` if it cannot be rewritten."""
+    """Return a shell call whose searches leave out unreadable files; `None` if the call cannot be rewritten."""
     from fairlead.policy.guards._narrowing import narrowed_command
 
     for key in client_named(event.client).command_keys:
@@ -210,11 +220,11 @@ def _left_out(globs: Iterable[str]) -> str:
 
 
 def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
-    """Return a verdict that also tells the user what is wrong with the policies above the files of the call."""
+    """Return a verdict with warnings for the user about the policies above the files of the call."""
     messages = filter(None, (verdict.output.system_message, *warnings))
     return replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
 
 
 def _restricts_agents(layer: Layer) -> bool:
-    """Return whether a file sets anything but how people and agents are notified."""
+    """Return whether a policy file sets anything that can restrict an agent."""
     return not layer.given or not layer.given.keys() <= {"attention", "journal", "leases", "team"}

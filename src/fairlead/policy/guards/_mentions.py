@@ -1,4 +1,4 @@
-"""Files that a command gives to programs of which is not known what they do: a question, if a rule protects one."""
+"""Adds questions about protected files that a command passes to programs with unknown effects."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _targets(evaluation: Evaluation, mention: FileAccess) -> Iterable[ResolvedPa
 
 
 def _check_own(evaluation: Evaluation, target: ResolvedPath, own: OwnFiles | None) -> str | None:
-    """Check our own files; a folder above them only if it is not the project itself, which many programs are given."""
+    """Check our own files; a folder above them only if it is not the project itself, which many programs work on."""
     if own is None:
         return None
     inside = not f"{evaluation.cwd.rstrip('/')}/".startswith(target.real.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""Rewrites a search by ripgrep so that it leaves out files that no agent may read."""
+"""Rewrites a search with ripgrep so that it leaves out files that no agent may read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SEARCH: Final = re.compile(r"(?:^|(?<=[;&|(\n]))[ \t]*rg(?=[ \t])")
 
 
 def narrowed_command(command: str, globs: Iterable[str]) -> str | None:
-    """Return a command whose searches leave files out; `None` if it cannot be told where to write that.
+    """Return a command whose searches leave files out; `None` if the command cannot be rewritten.
 
-    What this returns is checked like any other command: it need not understand quotes.
+    The result is checked like any other command, so this function need not understand quotes.
     """
     texts = [*globs]
     if not _SEARCH.search(command) or any("'" in text for text in texts):

@@ -1,4 +1,4 @@
-"""The files that a policy protects from changes, to be looked for on the disk: where they can be, and which match."""
+"""The files that a policy protects from changes: where on the disk they can be, and which files match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ProtectedFiles:
         settings = merge_layers(layers).pre_tool_use
         rules = FileRules(layers).uneditable.rules
         self.mode = settings.integrity
-        """What is done about a changed file."""
+        """What happens when a protected file was changed."""
         self.files = tuple(os.path.realpath(layer.file) for layer in layers) if settings.protect_own_files else ()
         """The files of the policy itself."""
         self._rules = tuple(rule for rule in rules if rule.action == "block")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ShellGuards:
-    """The guard on commands, and the one on git that it needs."""
+    """The guard on commands, and the guard on git that it needs."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 256
 _MAX_WORDS = 200
-"""No glob on the first words of a command is longer."""
+"""The most words of a command that a rule on the first words is compared with."""
 
 
 class ToolRules:
@@ -29,7 +29,7 @@ class ToolRules:
         self._cache: dict[tuple[str, str, str], _ApplicableRules] = {}
 
     def apply_to_files(self, evaluation: Evaluation) -> bool:
-        """Whether any rule is about the files that a tool is used on, and not only about commands."""
+        """Return whether any rule is about the files that a tool is used on, and not only about commands."""
         return bool(self._rules_for(evaluation).on_files)
 
     def check_files(
@@ -92,10 +92,10 @@ class _ApplicableRules:
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
         self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
-        """Also those on a command and a file, which apply to tools whose command is not analysed."""
+        """Also rules on both a command and a file, which apply to tools whose command is not analysed."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         self.missed = [rule.missed for rule in self.on_commands]
-        """The checks of a command that none of them matches."""
+        """The checks to record for a command that no rule matches."""
         plain = all(rule.action != "allow" and not rule.prefix for rule in self.on_commands)
         globs = [rule.rule.command_pattern or "*" for rule in self.on_commands]
         self._any = any_glob_test(globs) if plain and globs else None
@@ -107,7 +107,7 @@ class _ApplicableRules:
         return self._programs is None or program in self._programs
 
     def match_nothing(self, commands: Iterable[CommandText]) -> bool:
-        """Return whether certainly no rule matches: one test, which is enough for nearly every command."""
+        """Return whether no rule can match. One test is enough for nearly every command."""
         test = self._any
         if test is None:
             return False

@@ -44,13 +44,13 @@ class Verdict(Struct, frozen=True):
     output: HookOutput
     checks: tuple[RuleCheck, ...] = ()
     subjects: tuple[tuple[int, str], ...] = ()
-    """The file or command that was checked, each with the index of its first check."""
+    """The files and commands that were checked, each with the index of its first check."""
     unknowns: tuple[str, ...] = ()
-    """What was not known, if that decides."""
+    """What is only known when the call runs, if the verdict depends on it."""
 
 
 class _InFolder:
-    """A block in which an evaluation is in another folder."""
+    """A context manager in which an evaluation is in another folder."""
 
     def __init__(self, evaluation: Evaluation, folder: str) -> None:
         self._evaluation = evaluation
@@ -72,7 +72,7 @@ class Evaluation:
 
     __slots__ = (
         *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths"),
-        *("changed_folders", "changes", "stakes", "subjects", "tool", "unknowns", "warnings"),
+        *("changed_folders", "changes", "rules_at_risk", "subjects", "tool", "unknowns", "warnings"),
     )
 
     def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
@@ -93,31 +93,31 @@ class Evaluation:
         self.subjects: list[tuple[int, str]] = []
         self.warnings: list[str] = []
         self.unknowns: list[str] = []
-        """What is not known before the call runs, each as text for the person."""
-        self.stakes: list[str] = []
-        """The rules that what is not known may break."""
+        """What is only known when the call runs, each as text for the user."""
+        self.rules_at_risk: list[str] = []
+        """The rules that the unknown parts of the call may break."""
         self.changed_folders: dict[str, None] = {}
         """The folders that the call changes as such, or below."""
         self.changes: list[FileChange] = []
-        """What the call changes, as far as it was checked: nothing more once a rule has blocked it."""
+        """What the call changes. Not complete if a rule has blocked it: checking ends there."""
 
     def start_subject(self, subject: str) -> None:
         """Record the file or command that the following checks are about."""
         self.subjects.append((len(self.checks), subject))
 
     def in_folder(self, folder: str) -> _InFolder:
-        """Return a block in which paths are resolved in another folder, relative to this one."""
+        """Return a context manager in which paths are resolved in another folder, relative to this one."""
         return _InFolder(self, folder)
 
-    def ask_about_policies(self, mistakes: Sequence[Diagnostic], *, reads_matter: bool) -> None:
+    def ask_about_policies(self, errors: Sequence[Diagnostic], *, reads_matter: bool) -> None:
         """Add a question for each broken policy in a folder that the call changes or, if that matters, reads whole."""
-        if not mistakes:
+        if not errors:
             return
         folders = {**self.changed_folders, **(self.paths.whole_folders if reads_matter else {})}
         above = tuple(f"{folder.rstrip('/')}/" for folder in folders)
-        for mistake in mistakes:
-            if mistake.file.startswith(above):
-                self.unknowns.append(f"the policy in {mistake.file.rpartition('/')[0]} cannot be read ({mistake})")
+        for error in errors:
+            if error.file.startswith(above):
+                self.unknowns.append(f"the policy in {error.file.rpartition('/')[0]} cannot be read ({error})")
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
         """Record that a rule matched; return the message if it blocks."""
@@ -130,11 +130,11 @@ class Evaluation:
     def verdict(
         self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"], *, headless: bool = False
     ) -> Verdict:
-        """Return the verdict: a block wins over what is not known; warnings are always shown to the user.
+        """Return the verdict: a block wins over open questions; warnings are always shown to the user.
 
-        `headless`: nobody can be asked, so that the client denies what should be asked.
+        `headless`: no person can be asked, so the client denies what should be asked.
         """
-        output = _NO_OPINION if blocked is None else HookOutput.deny(blocked)
+        output = NO_OPINION if blocked is None else HookOutput.deny(blocked)
         unknowns: tuple[str, ...] = ()
         if blocked is None and self.unknowns and unparsable != "allow":
             unknowns = tuple(dict.fromkeys(self.unknowns))
@@ -144,30 +144,31 @@ class Evaluation:
         return Verdict(output, tuple(self.checks), tuple(self.subjects), unknowns)
 
     def _unknown_output(self, unparsable: Literal["ask", "deny"], *, headless: bool) -> HookOutput:
-        """Return the question: its reason is shown to the person, its context to the agent.
+        """Return the output for a call that cannot be checked completely: a question or a denial.
 
-        The agent alone reads the reason of a denial, and of a question that nobody can answer.
+        The user sees the reason of a question, the agent its context. Only the agent sees the reason of a denial, or
+        that of a question in a headless session.
         """
         advice = _COMMAND_ADVICE if self.has_command else _CALL_ADVICE
         question = self._question()
         if unparsable == "deny":
             return HookOutput.deny(f"{question} {advice}")
         if headless:
-            return HookOutput.ask(f"{question} {_NOBODY_TO_ASK} {advice}")
+            return HookOutput.ask(f"{question} {_IS_HEADLESS} {advice}")
         return HookOutput.ask(question).with_context(f"{_ASKED} {advice}")
 
     def _question(self) -> str:
         what = "command" if self.has_command else "call"
         reasons = "; ".join(dict.fromkeys(self.unknowns))
         text = f"This {what} cannot be checked against the policy (preToolUse.bash.unparsable): {reasons}."
-        if not self.stakes or "protects it" in reasons:
+        if not self.rules_at_risk or "protects it" in reasons:
             return text
-        return f"{text} It may touch what {' and '.join(dict.fromkeys(self.stakes))} protects."
+        return f"{text} It may touch what {' and '.join(dict.fromkeys(self.rules_at_risk))} protects."
 
 
-_NO_OPINION = HookOutput()
+NO_OPINION = HookOutput()
 _ASKED = "A person was asked about this call, because the guards cannot tell before it runs which files it touches."
-_NOBODY_TO_ASK = "A person should be asked, but this session runs without one, so it is denied."
+_IS_HEADLESS = "A person should be asked, but this session runs without one, so it is denied."
 _COMMAND_ADVICE = (
     "To need no question: name programs and files literally, without variables and substitutions; run one plain "
     "command at a time; change files with the tools for that, not with inline code; leave protected files out."

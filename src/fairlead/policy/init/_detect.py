@@ -35,7 +35,7 @@ class DetectedCheck(msgspec.Struct, frozen=True):
 
 
 class Project:
-    """The files of a folder that are regular, small, readable, and really inside it."""
+    """Reads the files of a project folder. Large files, and links to files outside of it, are not read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Project:
         return next((name for name in names if self._inside(name) is not None), None)
 
     def text(self, name: str) -> str:
-        """Read a file; one that cannot be read counts as empty."""
+        """Return the text of a file; empty if it cannot be read."""
         path = self._inside(name)
         try:
             if path is not None and path.stat().st_size <= _MAX_FILE_BYTES:
@@ -76,7 +76,7 @@ class Project:
 
 
 def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
-    """Return the proposals, those that run several checks first, and the files that could not be read."""
+    """Return the proposals, first those that run several checks, and the files that could not be read."""
     project = Project(folder)
     checks: list[DetectedCheck] = []
     for check in (check for detector in _DETECTORS for check in detector(project)):
@@ -185,7 +185,7 @@ def _requirements(tree: dict[str, Any]) -> list[object]:
 
 
 def _names(tree: object) -> Iterator[str]:
-    """Yield every key, and the name at the start of every text: requirements have many forms."""
+    """Yield every key, and the name at the start of every text, because requirements have many forms."""
     if isinstance(tree, str) and (match := _NAME.match(tree)):
         yield match[0].lower()
     elif isinstance(tree, dict):
@@ -213,7 +213,7 @@ _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun
 _TYPES = ("typecheck", "type-check", "check-types")
 _SCRIPTS: dict[str, Role] = {"lint": "lint", **dict.fromkeys(_TYPES, "types"), "test": "test"}
 _NO_TEST = "no test specified"
-"""What `npm init` writes; it always fails."""
+"""Part of the test script that `npm init` writes, which always fails."""
 
 
 def _javascript(project: Project) -> Iterator[DetectedCheck]:
@@ -235,7 +235,7 @@ def _php(project: Project) -> Iterator[DetectedCheck]:
 
 
 def _scripts(tree: dict[str, Any], manager: str, source: str, when: tuple[str, ...]) -> Iterator[DetectedCheck]:
-    """Yield the scripts that check, without those that watch files, which never end."""
+    """Yield the scripts that run checks, except those that watch files, which never end."""
     scripts = _table(tree, "scripts")
     for name, role in _SCRIPTS.items():
         if name in scripts and _NO_TEST not in str(scripts[name]) and "--watch" not in str(scripts[name]):

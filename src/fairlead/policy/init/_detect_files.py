@@ -1,4 +1,4 @@
-"""Detects the files of a project that agents should leave alone, as proposals for the rules on files. Opens none."""
+"""Detects files of a project that agents should not read or edit, as proposals for file rules. Opens no file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "vendor", "target
 Protection = Literal["secret", "locked", "generated"]
 """secret     neither read nor edited
 locked     not edited
-generated  a program writes it: an edit by hand is warned of, because a block would also be about the program
+generated  written by a program: an edit causes a warning, because a block would stop the program as well
 """
 
 
@@ -30,13 +30,13 @@ class DetectedFiles(msgspec.Struct, frozen=True):
     pattern: str
     protection: Protection
     source: str
-    """The first file that it is about."""
+    """The first file that matches."""
     message: str = ""
     except_for: tuple[str, ...] = ()
-    """Patterns of files that are samples, and no secrets."""
+    """Patterns of sample files, which contain no secrets."""
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _FileKind(msgspec.Struct, frozen=True):
     pattern: str
     protection: Protection
     message: str = ""
@@ -44,19 +44,19 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 _SAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist")
-_BY_PACKAGE_MANAGER = "The package manager writes it; change what it is made from."
-_CI = "What runs in CI is for a person to change."
+_LOCK_FILE_MESSAGE = "Change dependencies with the package manager, which writes this file."
+_CI_MESSAGE = "Only a person may change what runs in CI."
 _NAMES = (
-    _Kind(".env*", "secret", except_for=_SAMPLES),
-    _Kind("*.pem", "secret"),
-    _Kind("*.key", "secret"),
-    _Kind("*.p12", "secret"),
-    _Kind("*.keystore", "secret"),
-    _Kind("id_rsa", "secret"),
-    _Kind("id_ed25519", "secret"),
-    _Kind(".npmrc", "locked", "It may hold a token of the registry."),
+    _FileKind(".env*", "secret", except_for=_SAMPLES),
+    _FileKind("*.pem", "secret"),
+    _FileKind("*.key", "secret"),
+    _FileKind("*.p12", "secret"),
+    _FileKind("*.keystore", "secret"),
+    _FileKind("id_rsa", "secret"),
+    _FileKind("id_ed25519", "secret"),
+    _FileKind(".npmrc", "locked", "It may contain a token of the registry."),
     *(
-        _Kind(name, "generated", _BY_PACKAGE_MANAGER)
+        _FileKind(name, "generated", _LOCK_FILE_MESSAGE)
         for name in (
             *("package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "poetry.lock", "uv.lock", "pdm.lock"),
             *("Pipfile.lock", "Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "mix.lock"),
@@ -64,22 +64,22 @@ _NAMES = (
     ),
 )
 """Kinds of files, by their names in any folder."""
-_PLACES = (
+_CI_PATHS = (
     *(".github/workflows/", ".circleci/", ".buildkite/", ".woodpecker/"),
     *(".gitlab-ci.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "Jenkinsfile"),
 )
-"""Where CI is set up, in the folder itself."""
+"""The paths of CI configurations in the project folder."""
 
 
 def detect_files(folder: Path) -> list[DetectedFiles]:
     """Return the proposals, in the order in which they are written."""
     names = list(islice(_names(str(folder), _MAX_DEPTH), _MAX_ENTRIES))
-    found = [one for kind in _NAMES if (one := _of_kind(kind, names)) is not None]
-    places = [place for place in _PLACES if (folder / place).exists()]
-    return found + [DetectedFiles(f"/{place}", "locked", place, _CI) for place in places]
+    found = [rule for kind in _NAMES if (rule := _of_kind(kind, names)) is not None]
+    ci_paths = [path for path in _CI_PATHS if (folder / path).exists()]
+    return found + [DetectedFiles(f"/{path}", "locked", path, _CI_MESSAGE) for path in ci_paths]
 
 
-def _of_kind(kind: _Kind, names: list[str]) -> DetectedFiles | None:
+def _of_kind(kind: _FileKind, names: list[str]) -> DetectedFiles | None:
     for name in names:
         last = name.rpartition("/")[2]
         if fnmatchcase(last, kind.pattern) and last not in kind.except_for:
@@ -88,7 +88,7 @@ def _of_kind(kind: _Kind, names: list[str]) -> DetectedFiles | None:
 
 
 def _names(folder: str, depth: int, above: str = "") -> Iterator[str]:
-    """Yield the files of a folder, relative to it, then those below."""
+    """Yield the files of a folder, relative to it, then those in its folders."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:

@@ -44,39 +44,39 @@ def render_policy(checks: Sequence[DetectedCheck], folder: Path, files: Sequence
     """Return the text of a new policy for a folder."""
     text = TEMPLATE.read_text("utf-8").replace(_PLACEHOLDER, _commands(checks))
     text = _with_rules(text, "uneditableFiles", files)
-    text = _with_rules(text, "unreadableFiles", [one for one in files if one.protection == "secret"])
+    text = _with_rules(text, "unreadableFiles", [rule for rule in files if rule.protection == "secret"])
     return with_schema_header(text, folder)
 
 
 def _with_rules(text: str, setting: str, files: Sequence[DetectedFiles]) -> str:
-    """Put the proposed rules in the place of the example of a setting, if there are any."""
+    """Replace the example of a setting by the proposed rules, if there are any."""
     if not files:
         return text
     lines = [f"  {setting}:"]
-    for one in files:
-        lines += _rule(one)
-    lines += [f'    - "!{name}"' for name in dict.fromkeys(name for one in files for name in one.except_for)]
+    for rule in files:
+        lines += _rule(rule)
+    lines += [f'    - "!{name}"' for name in dict.fromkeys(name for rule in files for name in rule.except_for)]
     return re.sub(rf"  # {setting}:\n(?:  #   .*\n)+", "\n".join(lines).replace("\\", r"\\") + "\n", text, count=1)
 
 
-def _rule(one: DetectedFiles) -> Iterator[str]:
-    if not one.message:
-        yield f'    - "{one.pattern}"'
+def _rule(rule: DetectedFiles) -> Iterator[str]:
+    if not rule.message:
+        yield f'    - "{rule.pattern}"'
         return
-    yield f'    - pattern: "{one.pattern}"'
-    if one.protection == "generated":
+    yield f'    - pattern: "{rule.pattern}"'
+    if rule.protection == "generated":
         yield "      action: warn"
-    yield f"      message: {one.message}"
+    yield f"      message: {rule.message}"
 
 
 def with_schema_header(text: str, folder: Path) -> str:
-    """Return a policy with a first line that names the schema, which replaces an existing one."""
+    """Return a policy whose first line names the schema. An existing line of that kind is replaced."""
     newline = "\r\n" if "\r\n" in text else "\n"
     return f"# yaml-language-server: $schema={_schema_address(folder)}{newline}{_HEADER.sub('', text)}"
 
 
 def _schema_address(folder: Path) -> str:
-    """Return the address of the installed schema; a relative path if it is inside the folder, for other machines."""
+    """Return the URL of the installed schema. In the folder it is a relative path, which works on other machines."""
     schema, folder = Path(SCHEMA_FILE).resolve(), folder.resolve()
     return schema.relative_to(folder).as_posix() if schema.is_relative_to(folder) else schema.as_uri()
 

@@ -23,7 +23,7 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 
 class PathPolicies:
-    """The policies above files, without the layers that are known."""
+    """Finds the policies above files, without the layers that are known already."""
 
     def __init__(self, known: Sequence[Layer]) -> None:
         self._known = frozenset((layer.file, layer.folder) for layer in known)
@@ -32,7 +32,8 @@ class PathPolicies:
     def above(self, paths: PathResolver, *, cached_only: bool) -> LoadedPolicy:
         """Return the further policies above the paths that were resolved, and warnings about them.
 
-        Those above the agent's folder are known. With `cached_only`, raises `NotCached` rather than read a file.
+        Policies above the agent's folder are known already. With `cached_only`, raises `NotCached` instead of reading
+        a file.
         """
         files, whole = _folders(paths)
         if not (files or whole):
@@ -48,9 +49,10 @@ class PathPolicies:
 
 
 def _folders(paths: PathResolver) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the folders of all paths, under all their names, that are not above the agent's own.
+    """Return two sets of folders that are touched and not above the agent's own folder.
 
-    Second, the paths that are folders themselves, and those with a policy below a folder that is touched as a whole.
+    The first are the folders of all paths, under all their names. The second are the paths that are folders themselves,
+    and the folders with a policy below a folder that is touched as a whole.
     """
     folders: set[str] = set()
     whole: set[str] = set()
@@ -78,9 +80,9 @@ def _not_above(folders: set[str], own: str) -> frozenset[str]:
 
 
 def _policies_below(folder: str) -> Iterable[str]:
-    """Yield the folders with a policy below a folder that is touched as a whole, as far as a bounded search finds them.
+    """Yield the folders with a policy below a folder that is touched as a whole.
 
-    The nearest are found first: a policy is seldom deep in a folder.
+    The search is bounded, and finds the nearest first: a policy is seldom deep in a folder.
     """
     waiting, left = [folder], _MAX_ENTRIES_BELOW
     for step in waiting:

@@ -26,7 +26,7 @@ class FileSettings(Struct, frozen=True):
 class SettingsByFile:
     """Merges the settings for each file: nearest policy above it first, then those of the session.
 
-    Of `more`, which are the layers above some files of a call, only those above a file apply to it.
+    `more` are the layers above some files of a call. Each of them applies only to the files below it.
     """
 
     def __init__(self, layers: Sequence[Layer], more: Sequence[Layer] = ()) -> None:
@@ -54,6 +54,6 @@ class SettingsByFile:
 
 
 def _has_root(layer: Layer) -> bool:
-    """Return whether the file is the policy of its folder; the user-wide one is not, and has no root."""
+    """Return whether a layer is the policy of its folder. The user-wide one is not, and has no root."""
     folder, _, name = layer.file.rpartition("/")
     return name in NAMES or folder.rstrip("/") == layer.folder.rstrip("/")

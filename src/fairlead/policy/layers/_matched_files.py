@@ -41,17 +41,17 @@ class PatternMatches(Struct, frozen=True, omit_defaults=True):
     """The policy file."""
     count: int
     complete: bool
-    """Whether all files were looked at; else there may be more."""
+    """Whether all files were compared; else there may be more."""
     hint: str = ""
     """What to write, if the pattern matches nothing as it is written."""
     files: tuple[str, ...] = ()
-    """The first of them."""
+    """The first of the matched files."""
 
 
 def matched_files(
     layers: Sequence[Layer], *, max_listed: int = MAX_LISTED, seconds: float = MAX_SECONDS
 ) -> tuple[PatternMatches, ...]:
-    """Return what each pattern on files matches, in the order of the files and their rules."""
+    """Return the files that each pattern matches, in the order of the policy files and their rules."""
     searches = [*_listed(layers), *_on_tools(layers)]
     end = time.monotonic() + seconds
     incomplete: set[str] = set()
@@ -63,7 +63,7 @@ def matched_files(
 
 
 class _Search:
-    """A pattern, and what was found so far."""
+    """A pattern, and the files that it has matched so far."""
 
     def __init__(self, setting: str, policy: str, pattern: Pattern, test: Callable[[ResolvedPath], bool]) -> None:
         self.pattern = pattern
@@ -74,7 +74,7 @@ class _Search:
         self._count = 0
         self._is_file = False
 
-    def look_at(self, target: ResolvedPath) -> None:
+    def add_if_matched(self, target: ResolvedPath) -> None:
         if self._test(target):
             self._count += 1
             if len(self._files) < MAX_LISTED:
@@ -129,7 +129,7 @@ def _on_tools(layers: Iterable[Layer]) -> Iterator[_Search]:
 
 
 def _search(root: SearchRoot, searches: Sequence[_Search], end: float) -> bool:
-    """Look at all files below a folder, those nearest to it first; return whether it has no more."""
+    """Compare all files below a folder, the nearest first. Return `False` if a limit ended the search."""
     any_of = PatternSet(search.pattern for search in searches)
     ignores_case = is_case_insensitive(root.folder)
     slashed = any(search.pattern.text.endswith("/") for search in searches)
@@ -139,12 +139,12 @@ def _search(root: SearchRoot, searches: Sequence[_Search], end: float) -> bool:
         target = ResolvedPath(path, (nfc(path),), path, S_IFREG, case_insensitive=ignores_case)
         if slashed or any_of.may_match(target):
             for search in searches:
-                search.look_at(target)
+                search.add_if_matched(target)
     return True
 
 
 def _files(root: SearchRoot) -> Iterator[str]:
-    """Yield the files below a folder that can match, level by level; what is inside `.git` is left out."""
+    """Yield the files below a folder that can match, level by level, without the contents of `.git`."""
     waiting = deque([""])
     while waiting:
         above = waiting.popleft()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Permissions:
     """The section `permissionRequest`: the globs of all files, and the default of the nearest file that has one.
 
-    A file that is not trusted only denies: by its globs, and by its default what it does not allow itself.
+    A file that is not trusted can only deny: what its globs deny, and, by its default, what its globs do not allow.
     """
 
     def __init__(self, layers: Iterable[Layer]) -> None:

@@ -1,7 +1,7 @@
-"""The rules of `toolUsageValidation` of several files, of which one must not cut off another's.
+"""Combines the rules of `toolUsageValidation` of several files, so that no file can override the rules of another.
 
 Within a group the first rule that matches decides, so an allow rule ends the search. Trusted files of the session are
-one group. Every other file is a group of its own: what it allows is still subject to the rules of all others.
+one group. Every other file is a separate group: what it allows is still subject to the rules of all others.
 """
 
 from __future__ import annotations

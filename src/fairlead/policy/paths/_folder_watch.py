@@ -1,9 +1,9 @@
-"""Watches many folders for changes: one question to the kernel instead of one for each folder. Linux only.
+"""Watches many folders for changes with one system call, instead of one for each folder. Linux only.
 
-The kernel queues what happens in a folder (inotify) before the call returns that has made it happen. So whoever reads
-the queue after an event has arrived knows of every change that was made before it. What the queue does not have is not
-left to it: changes of mounts are asked for in the same call, and folders of network file systems, or behind links, are
-not watched.
+The kernel queues a change of a folder (inotify) before the system call that made it returns. So a process that reads
+the queue after an event has arrived knows every change that was made before the event. Changes that inotify does not
+report are handled apart: changes of mounts are polled in the same call, and folders on network file systems, or behind
+links, are not watched.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
 _MAX_WATCHES = 2048
 _READ_SIZE = 64 * 1024
 _EVENT = struct.Struct("iIII")
-"""The watch, what happened, a number that belongs to it, the length of the name behind it."""
+"""The watch, the mask of what happened, a cookie, and the length of the name that follows."""
 _MOVED = 0xEC00
-"""IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED: a path may mean another folder from here on."""
-_MASK = 0x1000FC4
-"""IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF; IN_ONLYDIR."""
+"""IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED: a path may lead to another folder now."""
+_MASK = 0x1000FCC
+"""IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF.
+
+With IN_ONLYDIR: only folders can be watched."""
 _LOCAL = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"tmpfs", b"f2fs", b"zfs", b"overlay", b"bcachefs"})
-"""File systems that nobody changes but this kernel."""
+"""File systems that only this kernel changes."""
 
 
 class FolderWatch:
     """Counts the changes of folders. For one thread. Raises `OSError` if the system cannot watch."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Watch for files of these names; other files come and go all the time in a home or in `/tmp`."""
+        """Watch for files with these names. Other files come and go all the time in a home folder or in `/tmp`."""
         self._own_names = frozenset(map(os.fsencode, names))
         self._names = set(self._own_names)
-        """These, and the names of what is missing."""
+        """The names to watch for, and the names of missing files and folders."""
         self._watches: dict[str, int] = {}
         self._added = 0
         self._whole: set[int] = set()
@@ -54,13 +56,13 @@ class FolderWatch:
         self._changes.register(self._mounts, EPOLLPRI | EPOLLERR)
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._changes.close()
         os.close(self._queue)
         os.close(self._mounts)
 
     def generation(self) -> int:
-        """Return a number that is another one once anything has changed in the folders that are watched."""
+        """Return a number that differs once anything has changed in the watched folders."""
         for descriptor, _ in self._changes.poll(0):
             if descriptor == self._mounts:
                 self._types = []
@@ -70,11 +72,24 @@ class FolderWatch:
                 self._generation += 1
         return self._generation
 
-    def add(self, path: str, *, every_name: bool = False) -> bool:
-        """Watch a folder, or where a path is missing the last folder above it. Return `False` if that cannot be.
+    def has(self, path: str) -> bool:
+        """Return whether a folder is watched: then neither it nor a folder above it is a link."""
+        return path in self._watches
 
-        Changes of it are known from here on. With `every_name`, whatever changes in it counts.
+    def add_file(self, path: str) -> bool:
+        """Watch a file by its folder: it counts as changed once a program that wrote to it has closed it."""
+        folder, _, name = path.rpartition("/")
+        self._names.add(os.fsencode(name))
+        return self.add(folder or "/")
+
+    def add(self, path: str, *, every_name: bool = False) -> bool:
+        """Watch a folder, or the nearest folder above a missing path. Return `False` if it cannot be watched.
+
+        With `every_name`, changes of all names in the folder count.
         """
+        known = self._watches.get(path, -1)
+        if known >= 0 and not (every_name and known not in self._whole):
+            return True  # and so are the folders above: a change of any of their names forgets all watches
         try:
             if not S_ISDIR(os.lstat(path).st_mode):
                 return False
@@ -110,7 +125,7 @@ class FolderWatch:
         return queue
 
     def _start_again(self) -> None:
-        """Forget all folders: most of them are of projects that nobody works in any more."""
+        """Stop watching all folders: most of them belong to projects that are no longer in use."""
         os.close(self._queue)  # which also takes it out of `_changes`
         self._queue = self._open_queue()
         self._changes.register(self._queue, EPOLLIN)
@@ -121,7 +136,7 @@ class FolderWatch:
         self._generation += 1
 
     def _read(self) -> bool:
-        """Return whether something has happened that matters."""
+        """Read the queue. Return whether anything that matters has changed."""
         matters = False
         with suppress(BlockingIOError):
             while True:
@@ -150,7 +165,7 @@ def _read_mounts(mounts: int) -> list[tuple[str, bytes]]:
     for line in text.splitlines():
         fields, _, more = line.partition(b" - ")
         point = fields.split()[4].decode("unicode_escape").encode("latin-1")  # a blank in it is written as `\040`
-        table[f"{os.fsdecode(point).rstrip('/')}/"] = more.split()[0]  # of two at one point, the later covers the other
+        table[f"{os.fsdecode(point).rstrip('/')}/"] = more.split()[0]  # a later mount covers an earlier one
     return sorted(table.items(), key=lambda mount: -len(mount[0]))
 
 

@@ -1,4 +1,4 @@
-"""Finds out whether a file is as git's index has it, by its size and time, as git itself does. Starts no process."""
+"""Finds out whether a file matches git's index, by its size and time, as git itself does. Starts no process."""
 
 from __future__ import annotations
 

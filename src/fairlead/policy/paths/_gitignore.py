@@ -56,7 +56,7 @@ class Pattern:
 
     @property
     def loose(self) -> bool:
-        """Whether it also has conclaude's reading."""
+        """Whether the pattern is also read as conclaude reads it."""
         return self._loose is not None
 
     @property
@@ -152,7 +152,7 @@ class PatternList:
 
 
 class PatternSet:
-    """Patterns as one expression for each folder that they belong to, to find out quickly that none matches."""
+    """Patterns, joined to one expression for each folder that they belong to: a quick test that none matches."""
 
     __slots__ = ("_loose", "_patterns", "_tests")
 
@@ -163,7 +163,7 @@ class PatternSet:
 
     def may_match(self, target: ResolvedPath) -> bool:
         """Return whether a pattern matches a file by any of its names."""
-        if LIGHT:  # it decides one event: to compile one expression of all takes longer
+        if LIGHT:  # this process decides one event: to compile one expression of all takes longer
             return any(pattern.matches(target) for pattern in self._patterns)
         any_case = target.case_insensitive
         for base, find in self._tests.get(any_case) or self._compile(case_insensitive=any_case):

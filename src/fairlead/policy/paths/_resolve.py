@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     Status = os.stat_result | int | None
     """The status of a file, its mode alone, or `None` if there is no file."""
     StatusOrLink = Status | Literal[False]
-    """The same, or `False` if there is a link on the way."""
+    """A status, or `False` if there is a link on the way."""
 
 _MAX_LINKS = 40
 _MAX_FAST_LENGTH = 1024
 """Longer paths are resolved without the cache, so that no command can fill the memory with their parent folders."""
 _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|root)(?=/|\Z)"
-"""Links that lead elsewhere for this process than for the tool that is going to follow them."""
+"""Links that lead to another place for this process than for the tool that will follow them."""
 
 
 # -- one file, all its names ---------------------------------------------------------------------------
 
 
 class ResolvedPath:
-    """The file that a path leads to: every name on the way, and what is there now."""
+    """The file that a path leads to: every name on the way, and its status."""
 
     __slots__ = (
         "_below",
@@ -49,7 +49,7 @@ class ResolvedPath:
     ) -> None:
         mode = 0 if status is None else status if isinstance(status, int) else status.st_mode
         self.given = given
-        """The path as the tool call has it."""
+        """The path as the tool call names it."""
         self.names = names
         """Absolute and NFC: as written, after each link on the way, and at the end."""
         self.real = names[-1]
@@ -102,9 +102,9 @@ class ResolvedPath:
 def resolve(path: str, cwd: str, ignores_case: Callable[[str], bool] | None = None) -> ResolvedPath:
     """Resolve a path in a folder. Parts that do not exist are kept as they are.
 
-    `ignores_case` tells whether the disk ignores case in a folder; by default the disk is probed. A `..` behind a link
-    means one thing to a program that normalizes the path first, and another to the system: both are followed, and the
-    system's meaning comes last.
+    `ignores_case` returns whether the disk ignores case in a folder; by default the disk is probed. A `..` after a link
+    leads to one file for a program that normalizes the path first, and to another for the system. Both are followed,
+    and the system's file comes last.
     """
     absolute = _absolute(path, cwd)
     names: list[str] = []
@@ -219,9 +219,13 @@ class PathResolver:
         self.cwd = cwd
         self._included: tuple[ResolvedPath, ...] = ()
         self.whole_folders: dict[str, None] = {}
-        """The folders of which a call touches all that is below."""
+        """The folders that a call touches with everything below."""
         self._resolved: dict[str, ResolvedPath] = {}
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
+
+    def skip_parents(self) -> None:
+        """Assume that there is no link on the way to the working folder: it is watched."""
+        self._status[self.cwd] = S_IFDIR
 
     def resolve(self, path: str) -> ResolvedPath:
         """Resolve a path."""
@@ -231,7 +235,7 @@ class PathResolver:
         return cached
 
     def touch(self, path: str, *, whole: bool = False) -> None:
-        """Count a path that no rule is about: the policies above it, or below a `whole` folder, may be about it."""
+        """Add a path that no rule is about: policies above it, or below a `whole` folder, may have rules about it."""
         target = self.resolve(path)
         if whole and target.is_folder:
             self.whole_folders[target.real] = None
@@ -241,13 +245,13 @@ class PathResolver:
         return (*self._resolved.values(), *self._included)
 
     def include(self, other: PathResolver) -> None:
-        """Count the paths that another resolver has resolved for the same call."""
+        """Add the paths that another resolver has resolved for the same call."""
         self._included += other.resolved()
         self.whole_folders |= other.whole_folders
 
     @property
     def statuses(self) -> Mapping[str, StatusOrLink]:
-        """What was looked up on the way."""
+        """The statuses of all paths that were looked up."""
         return self._status
 
     def _without_links(self, path: str) -> ResolvedPath | None:
@@ -269,7 +273,7 @@ class PathResolver:
         return ResolvedPath(path, (normalized if normalized.isascii() else nfc(normalized),), normalized, status)
 
     def _look_up_parents(self, path: str, status: StatusOrLink) -> StatusOrLink:
-        """Follow a path with `..` as the system does, for which each folder that `..` leaves must exist."""
+        """Follow a path with `..` as the system does: each folder that `..` leaves must exist."""
         path = f"{path}/"
         if status is False or "//" in path or "/./" in path:
             return False

@@ -1,4 +1,4 @@
-"""Where on the disk the files of patterns can be."""
+"""Finds the folders on the disk that can contain files of some patterns."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Glob:
     def find(self, folder: str, pattern: str) -> Iterator[str]:
         """Yield the matches below a folder. `**` is any number of folders; a hidden file matches a dot in the pattern.
 
-        The folder is no pattern, whatever characters are in its name.
+        `folder` is taken literally, whatever characters are in its name.
         """
         only_folders = pattern.endswith("/")
         parts = [part for part in pattern.split("/") if part not in {"", "."}]
@@ -103,9 +103,9 @@ class _Glob:
 
 
 def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | None = None) -> Iterator[ResolvedPath]:
-    """Yield all that is below a folder, under each name of the folder; what is inside `.git` is left out.
+    """Yield the files and folders below a folder, under each name of the folder, without the contents of `.git`.
 
-    `enters` tells of a folder whether to look below it.
+    `enters` returns whether to search below a folder.
     """
 
     def below(relative: str) -> bool:
@@ -118,7 +118,7 @@ def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | N
 def other_hard_links(
     file: ResolvedPath, folder: ResolvedPath, enters: Callable[[str], bool] | None = None
 ) -> Iterator[ResolvedPath]:
-    """Yield the other hard links to a file that are below a folder. `enters` tells which subfolders to search."""
+    """Yield the other hard links to a file below a folder. `enters` returns whether to search a subfolder."""
     try:
         for relative in _links(file, folder, enters):
             link = _inside(folder, relative, is_folder=False)

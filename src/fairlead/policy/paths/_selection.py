@@ -1,4 +1,4 @@
-"""Which of the files below a folder a program accesses: by name, and by what search programs leave out."""
+"""Selects the files below a folder that a program accesses: by name, and without those that searches leave out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL_FILES = Selection()
 
 
 class SelectedFiles:
-    """The files below one folder that a selection has."""
+    """The files below one folder that a selection contains."""
 
     def __init__(self, selection: Selection, folder: ResolvedPath) -> None:
         self._base = BaseFolder(folder.real, tuple(f"{name.rstrip('/')}/" for name in folder.names))

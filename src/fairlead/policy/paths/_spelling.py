@@ -1,4 +1,4 @@
-"""The spellings of a name that a file system takes for one: Unicode forms, case, short names, dots at the end."""
+"""The spellings that a file system treats as one name: Unicode forms, case, short names, dots at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_case_insensitive(folder: str) -> bool:
 
 
 def _probe_case(folder: str) -> bool:
-    """Look up a name in the folder in the other case; without one, the folder itself, or the nearest above."""
+    """Look up an entry of the folder in the other case; without an entry, the folder itself or the nearest above."""
     if (probed := _probe_entries(folder)) is not None:
         return probed
     while True:

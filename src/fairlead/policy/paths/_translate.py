@@ -40,12 +40,12 @@ class Translated(Struct, frozen=True):
     """A pattern as regular expressions."""
 
     self_or_parent: str
-    """For the start of a path: what the pattern names, or anything below that."""
+    """Matches the start of a path: what the pattern names, or anything below that."""
     itself: str
-    """For exactly what the pattern names; folders end with a slash."""
+    """Matches exactly what the pattern names; folders end with a slash."""
     negated: bool
     plain: tuple[tuple[str, bool], ...] = ()
-    """The text of each alternative, and whether it names folders alone; empty if it has more than `*` and `**`."""
+    """The text of each alternative, and whether it names only folders; empty if it has more than `*` and `**`."""
 
 
 def translate(pattern: str) -> Translated:
@@ -69,7 +69,7 @@ def translate(pattern: str) -> Translated:
 
 
 def _without_trailing_blanks(text: str) -> str:
-    """Drop the blanks at the end, but one that a backslash escapes."""
+    """Drop the blanks at the end, except one that a backslash escapes."""
     stripped = text.rstrip(" \t\r\n")
     backslashes = len(stripped) - len(stripped.rstrip("\\"))
     return text[: len(stripped) + 1] if backslashes % 2 else stripped
@@ -154,7 +154,7 @@ def _segment(parts: list[str]) -> str:
 
 
 def _character_class(text: str, at: int) -> tuple[str, int]:
-    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]` from behind its bracket; return the expression and its end."""
+    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`; `at` is after the bracket. Return the expression and its end."""
     negated = text[at : at + 1] in {"!", "^"}
     at += negated
     start, members = at, ""

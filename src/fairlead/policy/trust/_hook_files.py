@@ -1,4 +1,4 @@
-"""Hook files that policies list: whether each is as a person trusted it, with the project's modules that it imports."""
+"""Compares the hook files of policies, and the modules that they import, with what a person has trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.structs import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fairlead.policy.config._types import Layer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_STATES = 256
 _PROJECT_MARKS = (".git", ".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml", "config.yaml")
-"""What a project's folder, or the folder of the user-wide policy, has in it."""
+"""Names that mark the folder of a project, or of the user-wide policy."""
 
 
 class HookFile(Struct, frozen=True):
@@ -35,7 +35,7 @@ class HookFile(Struct, frozen=True):
 
 
 class HookGroup(Struct, frozen=True):
-    """The hook files of one policy that one interpreter loads: one worker."""
+    """The hook files of one policy that one interpreter loads. Each group has a worker."""
 
     policy_file: str
     interpreter: str
@@ -45,14 +45,6 @@ class HookGroup(Struct, frozen=True):
     def folder(self) -> str:
         """The folder that the hooks run in: that of the policy."""
         return os.path.dirname(self.policy_file)
-
-
-def has_hook_files(layers: Iterable[Layer]) -> bool:
-    """Return whether a policy lists hook files. Quick: asked for every event."""
-    for layer in layers:  # noqa: SIM110 - a generator costs more than what it does here
-        if layer.policy.hooks:
-            return True
-    return False
 
 
 def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tuple[HookFile, ...]]:
@@ -84,7 +76,7 @@ _states: dict[str, tuple[tuple[tuple[str, Stamp], ...], HookFile]] = {}
 
 
 def read_hook_file(path: str) -> HookFile:
-    """Return the state of a hook file as it is now. Reads it again only if something has changed."""
+    """Return the current state of a hook file. Reads it again only if something has changed."""
     known = _states.get(path)
     if known is not None and all(_stamp(name) == stamp for name, stamp in known[0]):
         return known[1]

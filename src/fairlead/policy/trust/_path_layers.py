@@ -21,7 +21,7 @@ class TouchedFolders(Struct, frozen=True):
     files: frozenset[str] = frozenset()
     """The folders of single files."""
     whole: frozenset[str] = frozenset()
-    """Folders that are touched as a whole, and those with a policy below them: what is broken in them is left out."""
+    """Folders that are touched as a whole, and folders with a policy below them. Broken policies there are left out."""
 
 
 def load_layers_above(
@@ -31,8 +31,8 @@ def load_layers_above(
 
     `known` are statuses of folders that were just looked up, `cache` is the folder of the disk cache.
 
-    The user-wide file is among them, relative to each folder with a policy and to each repository. Raises `PolicyError`
-    if a file is broken, and with `cached_only` `NotCached` rather than read one.
+    The user-wide file is included, relative to each folder with a policy and to each repository. Raises `PolicyError`
+    if a file is broken. With `cached_only`, raises `NotCached` instead of reading a file.
     """
     key = cache, cwd, folders
     recent = recall(key, known, is_watching=cached_only)
@@ -50,7 +50,7 @@ def load_layers_above(
     )
     loaded = replace(loaded, layers=tuple(layers))
     others = (user_wide, trust_folder()) if files or has_roots else ()
-    broken = (mistake.file for mistake in loaded.unreadable)
+    broken = (error.file for error in loaded.unreadable)
     remember(key, loaded, (cache, *others, *broken), search.visited)
     return loaded
 

@@ -1,4 +1,4 @@
-"""What is trusted in a folder, and where several policies mean something else than the nearest alone. For people."""
+"""Reports which policy files are trusted, and where several policies differ from the nearest alone. For people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import find_policy_files, read_policy_text, user_wide_file
-from fairlead.policy.trust._beginnings import running_sessions
+from fairlead.policy.trust._session_snapshots import running_sessions
 from fairlead.policy.trust._store import read_trusted
 from fairlead.policy.trust._withheld import withheld_settings
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._types import Layer
 
 TrustState = Literal["session", "person", "changed"]
-"""Trusted in sessions that begin here; by a person; by a person, but changed since."""
+"""`session`: trusted by sessions that begin here. `person`: trusted by a person. `changed`: changed since then."""
 
 
 class FileTrust(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class FileTrust(msgspec.Struct, frozen=True):
 
 
 def trust_states(cwd: str) -> tuple[FileTrust, ...]:
-    """Return the policy files that apply in a folder, but for the user-wide one, and whether they are trusted."""
+    """Return the policy files that apply in a folder, without the user-wide one, and whether they are trusted."""
     user_wide = user_wide_file()
     files = dict.fromkeys(found.file for found in find_policy_files(cwd) if found.file != user_wide)
     return tuple(_state_of(file) for file in files)
@@ -46,14 +46,14 @@ def _state_of(file: str) -> FileTrust:
         digest = sha256(read_policy_text(file)).hexdigest()
     except PolicyError:
         return FileTrust(file, "session")
-    begun = (session.files.get(file) for session in running_sessions())
-    changed = sum(one is not None and one.digest != digest for one in begun)
+    recorded = (session.files.get(file) for session in running_sessions())
+    changed = sum(one is not None and one.digest != digest for one in recorded)
     state: TrustState = "session" if entry is None else "person" if entry.digest == digest else "changed"
     return FileTrust(file, state, 0 if state == "person" else changed)
 
 
 def changed_meanings(layers: Sequence[Layer]) -> Iterator[str]:
-    """Yield where layers, nearest first, mean something else than their nearest file and the user-wide one did."""
+    """Yield messages about layers, nearest first, that now apply although earlier versions ignored them."""
     user_wide = user_wide_file()
     own = [layer for layer in layers if layer.file != user_wide]
     for near, far in pairwise(own):

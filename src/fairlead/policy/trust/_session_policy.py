@@ -1,7 +1,7 @@
 """Loads the policy of a session, and decides which of its files are trusted.
 
-Trusted are the user-wide file, the files above the folder in which the session began, as they were then, and what a
-person has trusted. The rules of all other files apply too, but they cannot loosen a rule or have a command run.
+Trusted are the user-wide file, the files above the folder in which the session began, with their contents at that time,
+and what a person has trusted. The rules of all other files apply too, but cannot loosen a rule or have a command run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from fairlead.policy.config._files import (
 )
 from fairlead.policy.config._lookup import FolderSearch, is_at_or_above
 from fairlead.policy.config._memory_cache import recall, remember
-from fairlead.policy.trust._beginnings import begin, beginning_path, may_renew, read_beginning, write_beginning
+from fairlead.policy.trust._session_snapshots import (
+    may_renew,
+    read_snapshot,
+    snapshot_path,
+    take_snapshot,
+    write_snapshot,
+)
 from fairlead.policy.trust._store import is_trusted, trust_folder
 from fairlead.structs import ValidationError, replace
 
@@ -31,76 +37,76 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._lookup import PolicyFile
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.trust._beginnings import Beginning, SessionCaller
+    from fairlead.policy.trust._session_snapshots import PolicySnapshot, SessionCaller
 
-_MAX_SNAPSHOTS = 256
+_MAX_SNAPSHOT_LAYERS = 256
 
 
 def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = False) -> LoadedPolicy:
     """Load the files that apply to an event of a session, nearest first.
 
-    The first event of a session records how its files are. Raises `PolicyError` as `load_policy` does, and with
-    `cached_only` `NotCached` rather than read a policy file or record a session.
+    The first event of a session records the contents of its files. Raises `PolicyError` as `load_policy` does. With
+    `cached_only`, raises `NotCached` instead of reading a policy file or recording a session.
     """
-    key = policy_cache_folder(), cwd, caller.project, caller.id
+    key = cwd, caller.project, caller.id
     if not caller.begins and (recent := recall(key, is_watching=cached_only)) is not None:
         return recent
-    beginning = read_beginning(caller.id)
-    if beginning is not None and may_renew(beginning, caller):
-        beginning = None
-    if beginning is None and cached_only:
+    snapshot = read_snapshot(caller.id)
+    if snapshot is not None and may_renew(snapshot, caller):
+        snapshot = None
+    if snapshot is None and cached_only:
         raise NotCached(cwd)
     search = FolderSearch(policy_cache_folder())
-    projects = _projects(caller, cwd, beginning)
+    projects = _projects(caller, cwd, snapshot)
     files = find_files(search, cwd, projects)
     loaded = load_files(files, cached_only=cached_only)
-    if beginning is None:
-        beginning, more = _record(caller, projects, files, loaded.layers)
+    if snapshot is None:
+        snapshot, more = _record(caller, projects, files, loaded.layers)
         loaded = replace(loaded, warnings=(*loaded.warnings, *more))
-    loaded = _with_trust(files, loaded, beginning)
+    loaded = _with_trust(files, loaded, snapshot)
     remember(
         key,
         loaded,
-        (policy_cache_folder(), user_wide_file(), beginning_path(caller.id), trust_folder()),
+        (policy_cache_folder(), user_wide_file(), snapshot_path(caller.id), trust_folder()),
         search.visited,
     )
     return loaded
 
 
-def _projects(caller: SessionCaller, cwd: str, beginning: Beginning | None) -> tuple[str, ...]:
-    """Return the folders of the session: of its project, and that in which it began."""
+def _projects(caller: SessionCaller, cwd: str, snapshot: PolicySnapshot | None) -> tuple[str, ...]:
+    """Return the folders of the session: its project, and the folder in which it began."""
     named = (caller.project,) if os.path.isabs(caller.project) else ()
-    if beginning is not None:
-        return tuple(dict.fromkeys((*named, *beginning.projects)))
+    if snapshot is not None:
+        return tuple(dict.fromkeys((*named, *snapshot.projects)))
     began = (os.path.abspath(cwd),) if caller.begins or not named else ()
     return tuple(dict.fromkeys((*named, *began)))
 
 
 def _record(
     caller: SessionCaller, projects: tuple[str, ...], files: Sequence[PolicyFile], layers: Sequence[Layer]
-) -> tuple[Beginning, tuple[str, ...]]:
-    """Record how a session begins; if that fails, its files are trusted as they are at each event, with a warning."""
+) -> tuple[PolicySnapshot, tuple[str, ...]]:
+    """Take and write the snapshot of a session. Its files are trusted even if that fails, with a warning."""
     user_wide = user_wide_file()
-    begun = [
+    covered = [
         layer
         for file, layer in zip(files, layers, strict=True)
         if layer.file != user_wide and _is_covered(file, projects)
     ]
-    beginning = begin(caller, projects, begun)
+    snapshot = take_snapshot(caller, projects, covered)
     try:
-        write_beginning(beginning)
+        write_snapshot(snapshot)
     except OSError as error:
         reason = error.strerror or error
-        return beginning, (f"{os.path.dirname(beginning_path(caller.id))}: cannot record the session: {reason}",)
-    return beginning, ()
+        return snapshot, (f"{os.path.dirname(snapshot_path(caller.id))}: cannot record the session: {reason}",)
+    return snapshot, ()
 
 
 def _is_covered(file: PolicyFile, projects: Sequence[str]) -> bool:
-    """Return whether a person who starts a session in a folder trusts a file: it is above, and not another user's."""
+    """Return whether a file is trusted by starting a session: it is above a project, and not another user's."""
     if not any(is_at_or_above(file.folder, project) for project in projects):
         return False
     try:
-        # A file above the folder itself may be anybody's, as one in /tmp.
+        # A file above the project's own folder may be another user's, such as one in /tmp.
         return file.folder in projects or os.lstat(file.file).st_uid in {os.geteuid(), 0}
     except OSError:
         return True  # it was deleted: its last good version is this user's
@@ -109,25 +115,25 @@ def _is_covered(file: PolicyFile, projects: Sequence[str]) -> bool:
 # -- trust ---------------------------------------------------------------------------------------------
 
 
-def _with_trust(files: Sequence[PolicyFile], loaded: LoadedPolicy, beginning: Beginning) -> LoadedPolicy:
-    trusted = [_is_trusted(layer, beginning) for layer in loaded.layers]
+def _with_trust(files: Sequence[PolicyFile], loaded: LoadedPolicy, snapshot: PolicySnapshot) -> LoadedPolicy:
+    trusted = [_is_trusted(layer, snapshot) for layer in loaded.layers]
     trusted = [is_ok or _is_copy(at, files, loaded.layers, trusted) for at, is_ok in enumerate(trusted)]
     if all(trusted):
         return loaded
     layers: list[Layer] = []
     for layer, is_ok in zip(loaded.layers, trusted, strict=True):
         if not is_ok:
-            snapshot = _snapshot(layer, beginning)
-            layers += [] if snapshot is None else [snapshot]
+            earlier = _snapshot_layer(layer, snapshot)
+            layers += [] if earlier is None else [earlier]
         layers.append(variant_of(layer, trusted=is_ok))
-    return replace(loaded, layers=tuple(layers), notices=tuple(_notices(layers, beginning)))
+    return replace(loaded, layers=tuple(layers), notices=tuple(_notices(layers, snapshot)))
 
 
-def _is_trusted(layer: Layer, beginning: Beginning) -> bool:
+def _is_trusted(layer: Layer, snapshot: PolicySnapshot) -> bool:
     if layer.file == user_wide_file():
         return True
-    begun = beginning.files.get(layer.file)
-    return (begun is not None and begun.digest == layer.digest) or is_trusted(layer.file, layer.digest)
+    recorded = snapshot.files.get(layer.file)
+    return (recorded is not None and recorded.digest == layer.digest) or is_trusted(layer.file, layer.digest)
 
 
 def _is_copy(at: int, files: Sequence[PolicyFile], layers: Sequence[Layer], trusted: Sequence[bool]) -> bool:
@@ -139,36 +145,36 @@ def _is_copy(at: int, files: Sequence[PolicyFile], layers: Sequence[Layer], trus
     )
 
 
-_snapshots: dict[tuple[str, str, str, bool], Layer] = {}
+_snapshot_layers: dict[tuple[str, str, str, bool], Layer] = {}
 """File, folder, digest, `runs_commands` → the layer: guards are compiled once for each layer."""
 
 
-def _snapshot(layer: Layer, beginning: Beginning) -> Layer | None:
-    """Return the layer of a file as it was when the session began; `None` if it was not there."""
-    begun = beginning.files.get(layer.file)
-    if begun is None:
+def _snapshot_layer(layer: Layer, snapshot: PolicySnapshot) -> Layer | None:
+    """Return the layer of a file as recorded when the session began; `None` if there was no file."""
+    recorded = snapshot.files.get(layer.file)
+    if recorded is None:
         return None
-    key = layer.file, layer.folder, begun.digest, layer.runs_commands
-    snapshot = _snapshots.get(key)
-    if snapshot is None:
+    key = layer.file, layer.folder, recorded.digest, layer.runs_commands
+    earlier = _snapshot_layers.get(key)
+    if earlier is None:
         try:
-            snapshot = layer_of(layer.file, layer.folder, begun.document, begun.digest)
+            earlier = layer_of(layer.file, layer.folder, recorded.document, recorded.digest)
         except ValidationError:
             return None  # recorded by a version with other settings
-        if len(_snapshots) >= _MAX_SNAPSHOTS:
-            _snapshots.clear()
-        snapshot = _snapshots[key] = variant_of(snapshot, runs_commands=layer.runs_commands)
-    return snapshot
+        if len(_snapshot_layers) >= _MAX_SNAPSHOT_LAYERS:
+            _snapshot_layers.clear()
+        earlier = _snapshot_layers[key] = variant_of(earlier, runs_commands=layer.runs_commands)
+    return earlier
 
 
-def _notices(layers: Sequence[Layer], beginning: Beginning) -> list[Notice]:
+def _notices(layers: Sequence[Layer], snapshot: PolicySnapshot) -> list[Notice]:
     from fairlead.policy.trust._withheld import withheld_settings
 
     notices: dict[str, Notice] = {}
     for layer in layers:
-        if layer.trusted or layer.digest in beginning.told:
+        if layer.trusted or layer.digest in snapshot.notified:
             continue
-        if layer.file in beginning.files:
+        if layer.file in snapshot.files:
             notices[layer.digest] = Notice(layer.digest, _changed(layer.file))
         elif withheld := withheld_settings(layer, [other for other in layers if other.trusted]):
             notices[layer.digest] = Notice(layer.digest, _untrusted(layer.file, withheld))

@@ -43,7 +43,7 @@ def is_trusted(file: str, digest: str) -> bool:
 
 
 def read_trusted(file: str) -> TrustedFile | None:
-    """Return a file as it was trusted. An entry that another user could have written counts as missing."""
+    """Return the entry of a trusted file. An entry that another user could have written counts as missing."""
     entry = _read(entry_path(file))
     return entry if entry is not None and entry.file == os.path.realpath(file) else None
 

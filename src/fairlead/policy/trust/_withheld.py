@@ -1,4 +1,4 @@
-"""What a policy file that is not trusted would do if it were: the settings that do not apply."""
+"""Finds the settings of an untrusted policy file that do not apply until it is trusted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 _RULES = frozenset(
     {"preToolUse", "permissionRequest", "subagentStart", "attention", "journal", "leases", "team", "tests"}
 )
-"""Sections that are looked at more closely, and those that never apply: some are for the user-wide file alone."""
+"""Sections that are checked setting by setting, and sections that never apply here, such as user-wide ones."""
 
 
 def withheld_settings(layer: Layer, trusted: Sequence[Layer]) -> tuple[str, ...]:
-    """Return the settings of a file that apply only once it is trusted, beside the layers that are."""
+    """Return the settings of a file that apply only once it is trusted. `trusted` are the other, trusted layers."""
     given = given_values(layer)
     names = [name for name, value in given.items() if name not in _RULES and value]
     names += [f"subagentStart.{name}" for name in ("commands", "context") if _section(given, "subagentStart").get(name)]

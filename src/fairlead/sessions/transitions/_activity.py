@@ -1,20 +1,19 @@
 """What a session is doing, derived from its open calls, agents and tasks. The rules that all events share.
 
 In a turn the oldest question to the user comes first, then the newest thing that runs; otherwise the agent thinks.
-Between turns the state is what runs in the background.
+Between turns the state follows from what runs in the background.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Working
+from fairlead.sessions._session import IDLE, THINKING, AttentionNeeded, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.sessions._session import Agent, OpenCall, Session, Task
-    from fairlead.sessions._states import State
+    from fairlead.sessions._session import Agent, OpenCall, Session, State, Task
 
 Changes: TypeAlias = dict[str, Any]
 """Fields of a session and their new values. Three keys are no fields, but messages to `apply`:
@@ -31,7 +30,7 @@ idle (its own session knows)."""
 _OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
 
 
-def busy(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
+def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
     """Return the state of an agent within a turn, and the call that it is about."""
     if not calls and not agents:
         return THINKING, None
@@ -49,7 +48,7 @@ def busy(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, O
     return THINKING, None
 
 
-def resting(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) -> State:
+def state_between_turns(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) -> State:
     """Return the state of a session between its turns."""
     names = {agent_id: agent.type for agent_id, agent in agents.items() if agent.background}
     for task_id, task in tasks.items():
@@ -71,9 +70,9 @@ def with_state(session: Session, **changes: Any) -> Changes:
     """Add the state that follows from the changes."""
     agents = changes.get("agents", session.agents)
     if changes.get("in_turn", session.in_turn):
-        state, about = busy(changes.get("calls", session.calls), agents)
+        state, about = state_in_turn(changes.get("calls", session.calls), agents)
     else:
-        state, about = resting(agents, changes.get("tasks", session.tasks)), None
+        state, about = state_between_turns(agents, changes.get("tasks", session.tasks)), None
     if state == session.state and type(state) is AttentionNeeded:
         return changes  # the same question: its first event stays the evidence
     changes["state"] = state
@@ -82,12 +81,12 @@ def with_state(session: Session, **changes: Any) -> Changes:
 
 
 def with_corrected_state(session: Session, **changes: Any) -> Changes:
-    """Add to the changes of a delayed event the state that follows from them, if the state is a derived one.
+    """Add to the changes of a delayed event the state that follows from them, unless the state has another cause.
 
     Attention that is about no call (a notification of the client, an error) is not derived from calls, and stays.
     """
     state = session.state
-    if not session.in_turn and state != resting(session.agents, session.tasks):
+    if not session.in_turn and state != state_between_turns(session.agents, session.tasks):
         return changes
     if type(state) is AttentionNeeded and all(call.asked != state.reason for call in session.calls.values()):
         return changes

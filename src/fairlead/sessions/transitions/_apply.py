@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from fairlead import events
 from fairlead.sessions._limits import MAX_CLOSED, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_RECENT_EVENTS, clean
-from fairlead.sessions._session import Session, SessionMemory
-from fairlead.sessions._states import AttentionNeeded, Evidence
+from fairlead.sessions._session import AttentionNeeded, Evidence, Session, SessionMemory
 from fairlead.sessions.transitions import _subagents, _tools, _turns
 
 if TYPE_CHECKING:
@@ -28,14 +27,13 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event
     from fairlead.journal import Verdict
-    from fairlead.sessions._session import OpenCall
-    from fairlead.sessions._states import State
+    from fairlead.sessions._session import OpenCall, State
     from fairlead.sessions.transitions._activity import Changes
 
     Handler = Callable[[Session, Any, float], Changes]
 
 JITTER = 5.0
-"""Seconds by which events that were sent at the same time may be apart."""
+"""Seconds by which the times of simultaneous events may differ."""
 
 CLOCK_RESET_COUNT = 3
 """After this many consecutive events that are delayed by more than the jitter, the clock was set back."""
@@ -90,7 +88,7 @@ def _subject(event: Event) -> str:
 
 
 def _evidence(event: Event, now: float, about: OpenCall | None, state: State) -> Evidence:
-    """Return the evidence for a state, which may be about a call.
+    """Return the evidence for a state; `about` is the call that the state is about.
 
     While other calls still run, an event that ends a call is about the one that has ended.
     """
@@ -205,5 +203,5 @@ _BY_VERDICT: Mapping[tuple[type[Event], str], Handler | None] = {
     (events.SessionEnd, "blocked"): None,
     (events.Notification, "blocked"): None,
 }
-"""The handlers where our own answer decides instead. `None`: the event only counts as activity. (The registry uses the
-last two: for the end of another process, and for a notification that is about a subagent.)"""
+"""The handlers of events for which our own answer decides the state. `None`: the event only counts as activity. (The
+registry uses the last two: for the end of another process, and for a notification that is about a subagent.)"""

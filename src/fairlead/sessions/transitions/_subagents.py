@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import Agent, OpenCall, Session
-from fairlead.sessions._states import IDLE, THINKING, Evidence, Working
+from fairlead.sessions._session import IDLE, THINKING, Agent, Evidence, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """The subagent works in its own session; its parent works with it."""
+    """Start the subagent if this is its own session; if it is the parent, add the subagent to it."""
     agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
     if agent_id == session.agent_id:
         reset: Changes = {"state": Working(), "in_turn": True, "calls": {}, "cleared": True}
@@ -41,7 +40,7 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
 
 
 def delayed_subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """The subagent works only if nothing has ended it since."""
+    """Start the subagent, unless a later event has ended it."""
     agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
     if agent_id == session.agent_id:
         return {"started": min(session.started, at), **_description(event)}
@@ -58,7 +57,7 @@ def delayed_subagent_start(session: Session, event: SubagentStart, at: float) ->
 
 
 def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """The subagent's own session ends; its parent continues with the result.
+    """End the subagent if this is its own session; if it is the parent, it continues with the result.
 
     Compaction fires a stop with a blank type and without a start: that is no subagent.
     """
@@ -74,7 +73,7 @@ def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
 
 
 def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """The subagent has ended, unless it has worked since."""
+    """End the subagent, unless it has worked since."""
     agent_id = clean(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
         is_recent = session.ended is None and at > session.memory.newest - 2.0
@@ -85,12 +84,12 @@ def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> C
 
 
 def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes:
-    """The teammate is idle; it has not ended."""
+    """Set a teammate to idle. It has not ended."""
     return {"state": IDLE, "in_turn": False, "calls": {}, "cleared": True} if session.is_child else {}
 
 
 def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
-    """Guess which open call started a subagent: the oldest without one that asked for this type, else the oldest."""
+    """Guess which open call started a subagent: the oldest unassigned one of this type, else the oldest unassigned."""
     client = client_or_default(session.client)
     waiting = [
         (call_id, call)

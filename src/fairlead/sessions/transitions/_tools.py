@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import Agent, OpenCall, Session
-from fairlead.sessions._states import THINKING, AttentionNeeded, Working
+from fairlead.sessions._session import THINKING, Agent, AttentionNeeded, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 from fairlead.text import replace_surrogates
 
@@ -47,8 +46,8 @@ def question_of(event: ToolEvent) -> str:
     return replace_surrogates(client_or_default(event.client).question_of(event.tool_name, event.tool_input))
 
 
-def makes_agent(event: ToolEvent) -> bool:
-    """Return whether a tool call makes a subagent."""
+def starts_subagent(event: ToolEvent) -> bool:
+    """Return whether a tool call starts a subagent."""
     return client_or_default(event.client).tool_kinds.get(event.tool_name) == "spawn"
 
 
@@ -56,7 +55,7 @@ def makes_agent(event: ToolEvent) -> bool:
 
 
 def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """The tool runs; an interactive one asks the user."""
+    """Open the call. An interactive tool, such as a question, needs the user's attention."""
     calls, call, call_id = session.calls, _opened(event, at), event.tool_use_id
     is_asked = False
     if type(session.state) is AttentionNeeded:
@@ -77,13 +76,13 @@ def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
 
 
 def pre_tool_use_blocked(session: Session, _event: PreToolUse, _at: float) -> Changes:
-    """Our answer kept the tool from running."""
+    """Count a call that our answer kept from running."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
     return with_state(session, in_turn=True, counters=counters)
 
 
 def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """The call is open only if nothing has ended it since."""
+    """Open the call, unless a later event has ended it."""
     counters = replace(session.counters, tools=session.counters.tools + 1)
     call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id or not session.in_turn or call_id in session.memory.closed or at <= session.memory.cleared:
@@ -93,7 +92,7 @@ def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Chan
 
 
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """The user is asked about the newest open call that matches: the event does not identify it."""
+    """Mark the newest matching open call as asked about: the event does not identify its call."""
     tool, path = clean(event.tool_name), path_of(event)
     reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
     question = question_of(event)
@@ -105,7 +104,7 @@ def permission_request(session: Session, event: PermissionRequest, at: float) ->
 
 
 def delayed_permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """The question of a parallel call: it is open if its call is."""
+    """Mark a parallel call as asked about, if it is still open."""
     changes = permission_request(session, event, at)
     is_recent = at > session.memory.newest - SAME_MESSAGE
     return with_corrected_state(session, calls=changes["calls"]) if "calls" in changes and is_recent else {}
@@ -128,21 +127,21 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
 
 
 def post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """The call has ended. Other open calls continue; without any the agent thinks."""
+    """Close the call. Without other open calls, the agent thinks."""
     calls, call_id = session.calls, event.tool_use_id
-    if len(calls) == 1 and call_id in calls and not session.agents and not makes_agent(event):
+    if len(calls) == 1 and call_id in calls and not session.agents and not starts_subagent(event):
         about = calls[call_id]  # the usual case, with the result of the general one below
         return {"in_turn": True, "calls": _NO_CALLS, "state": THINKING, "about": about, "closed": (call_id,)}
     return _answered(session, event, at, is_delayed=False)
 
 
 def delayed_post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """The call has ended."""
+    """Close the call."""
     return _answered(session, event, at, is_delayed=True)
 
 
 def post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """The tool failed and the agent continues; if the user interrupted it, the turn is over."""
+    """Close the call, which has failed. If the user interrupted it, the turn is over."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
     if event.is_interrupt:
         return with_state(session, in_turn=False, calls={}, counters=counters, cleared=True)
@@ -150,31 +149,31 @@ def post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: floa
 
 
 def delayed_post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """The call has ended. An interrupt is not applied: the turn may be a later one."""
+    """Close the call. An interrupt is not applied: it may have ended an earlier turn."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
     return with_corrected_state(session, counters=counters, **_closed(session, event))
 
 
 def permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
-    """The client's own classifier denied the call: the user is not asked any more."""
+    """Close the call, which the client's own classifier denied: the user is not asked any more."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
     return with_state(session, in_turn=True, counters=counters, **_closed(session, event))
 
 
 def delayed_permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
-    """The call has ended."""
+    """Close the call, and count the denial."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
     return with_corrected_state(session, counters=counters, **_closed(session, event))
 
 
 def post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """All calls of a message have ended, including those that a rule denied, which fire no other event."""
+    """Close all calls of a message, including those that a rule denied, which fire no other event."""
     ended = (*session.calls, *_listed(event))
     return with_state(session, in_turn=True, calls={}, closed=ended, cleared=True)
 
 
 def delayed_post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """The listed calls have ended; others may belong to a later message."""
+    """Close the listed calls. Others may belong to a later message."""
     listed = _listed(event)
     calls = {name: call for name, call in session.calls.items() if name not in listed}
     return with_corrected_state(session, calls=calls, closed=listed)
@@ -182,30 +181,30 @@ def delayed_post_tool_batch(session: Session, event: PostToolBatch, _at: float) 
 
 def _answered(session: Session, event: PostToolUse, at: float, *, is_delayed: bool) -> Changes:
     changes = _closed(session, event)
-    if makes_agent(event) and (agent_id := made_agent(event)):
+    if starts_subagent(event) and (agent_id := started_subagent(event)):
         changes |= _spawned(session, event, agent_id, at, is_delayed=is_delayed)
     return with_corrected_state(session, **changes) if is_delayed else with_state(session, in_turn=True, **changes)
 
 
 def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, is_delayed: bool) -> Changes:
-    """Return whether the subagent of an answered call has finished, or continues in the background, as changes."""
+    """Return the changes for the subagent of an answered call: it has finished, or continues in the background."""
     if is_finished(event):
         agents = {name: agent for name, agent in session.agents.items() if name != agent_id}
         return {"agents": agents, "closed": (clean(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}
     known = session.agents.get(agent_id)
     if is_delayed and known is None and agent_id in session.memory.closed:
         return {}
-    agent = Agent(known.type if known else asked_agent(event), known.at if known else at, background=True)
+    agent = Agent(known.type if known else requested_subagent(event), known.at if known else at, background=True)
     return {"agents": {**session.agents, agent_id: agent}}
 
 
-def made_agent(event: PostToolUse) -> str:
+def started_subagent(event: PostToolUse) -> str:
     """Return the id of the subagent that an answered call has started; "" if the answer has none."""
     result = client_or_default(event.client).subagent_result(event)
     return clean(result.agent_id, MAX_ID_LENGTH) if result else ""
 
 
-def asked_agent(event: PostToolUse) -> str:
+def requested_subagent(event: PostToolUse) -> str:
     """Return the name (or the type) of the subagent that a call asked for."""
     return clean(client_or_default(event.client).subagent_request(event.tool_input).name)
 
@@ -235,7 +234,7 @@ def _listed(event: PostToolBatch) -> tuple[str, ...]:
 
 
 def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
-    """An MCP server asks the user, during a call of one of its tools if one is open."""
+    """Record the question of an MCP server, at the open call of one of its tools if there is one."""
     prefix = client_or_default(event.client).mcp_prefix(event.mcp_server_name or "")
     question = replace_surrogates(event.message or "")
     for call_id, call in reversed(session.calls.items()):
@@ -246,12 +245,12 @@ def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
 
 
 def elicitation_result(session: Session, _event: ElicitationResult, _at: float) -> Changes:
-    """The user answered the MCP server."""
+    """Clear the question of the MCP server."""
     return answered_mcp(session)
 
 
 def answered_mcp(session: Session) -> Changes:
-    """No MCP server waits for the user any more. Other questions stay open."""
+    """Clear the questions of MCP servers. Other questions stay open."""
     if type(session.state) is not AttentionNeeded or session.state.reason != MCP_INPUT:
         return {}
     calls = {

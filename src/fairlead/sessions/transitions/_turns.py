@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TASKS, clean
-from fairlead.sessions._session import Agent, Session, Task
-from fairlead.sessions._states import IDLE, THINKING, AttentionNeeded, Working
+from fairlead.sessions._session import IDLE, THINKING, Agent, AttentionNeeded, Session, Task, Working
 from fairlead.sessions.transitions._activity import Changes, with_state
 from fairlead.sessions.transitions._tools import MCP_INPUT, answered_mcp
 
@@ -36,7 +35,7 @@ _MAX_END_DELAY = 2.0
 
 
 def user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) -> Changes:
-    """The agent works. Open calls are over: the client accepts a prompt only between turns."""
+    """Begin a turn. Open calls are over: the client accepts a prompt only between turns."""
     changes = _counted(session, event)
     if not changes["by_person"]:
         changes |= _task_ended(session, event)
@@ -44,13 +43,13 @@ def user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) ->
 
 
 def delayed_user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) -> Changes:
-    """The prompt is counted, and changes nothing else."""
+    """Count the prompt, and change nothing else."""
     return {"counters": _counted(session, event)["counters"]}
 
 
 def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     counters = session.counters
-    if client_or_default(event.client).is_automatic(event.prompt):  # the client fires the same event for its own
+    if client_or_default(event.client).is_automatic(event.prompt):  # the client fires this event for its own too
         return {"by_person": False, "counters": replace(counters, wakes=counters.wakes + 1)}
     prompt = clean(event.prompt)
     changes: Changes = {"by_person": True, "counters": replace(counters, prompts=counters.prompts + 1)}
@@ -62,7 +61,7 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
 
 
 def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
-    """The task that a prompt of the client reports has ended, even if its stop was not seen."""
+    """Remove the task that a prompt of the client reports as ended: its stop may not have been seen."""
     task_id = clean(client_or_default(event.client).ended_task(event.prompt), MAX_ID_LENGTH)
     if not task_id:
         return {}
@@ -78,9 +77,9 @@ def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
 
 
 def stop(session: Session, event: Stop, at: float) -> Changes:
-    """The agent has answered: idle, unless something runs in the background.
+    """End the turn. The session is idle, unless something runs in the background.
 
-    The list of background tasks is complete: a subagent that it lacks has ended, even if its stop was not seen.
+    The event lists all background tasks: a subagent that is not listed has ended, even if its stop was not seen.
     """
     if event.background_tasks is None:  # an older client, or a hand-written payload
         return with_state(session, in_turn=False, calls={}, tasks={}, cleared=True)
@@ -97,12 +96,12 @@ def stop(session: Session, event: Stop, at: float) -> Changes:
 
 
 def stop_blocked(_session: Session, _event: Event, _at: float) -> Changes:
-    """Our answer kept the agent from stopping."""
+    """Continue the turn: our answer kept the agent from stopping."""
     return {"in_turn": True, "calls": {}, "state": THINKING, "cleared": True}
 
 
 def stop_failure(session: Session, event: StopFailure, _at: float) -> Changes:
-    """The model's API failed and the turn is over: nothing continues until the user acts."""
+    """End the turn, because the model's API failed: nothing continues until the user acts."""
     counters = replace(session.counters, errors=session.counters.errors + 1)
     reason = f"{FAILED}: {clean(event.error)}" if event.error else FAILED
     state = AttentionNeeded(reason, clean(event.last_assistant_message or event.error_details or ""))
@@ -119,7 +118,7 @@ def _tasks(listed: list[Any]) -> dict[str, Task]:
 
 
 def _is_teammate(agent: Agent, tasks: dict[str, Task]) -> bool:
-    """Teammates are listed under other ids than their events have: while one is listed, none has ended."""
+    """Return whether an agent may be a listed teammate: teammates are listed under other ids than in their events."""
     return agent.background and any(task.type == "teammate" for task in tasks.values())
 
 
@@ -127,7 +126,7 @@ def _is_teammate(agent: Agent, tasks: dict[str, Task]) -> bool:
 
 
 def notification(session: Session, event: Notification, _at: float) -> Changes:
-    """The client notifies the user. Unknown types change nothing."""
+    """Apply a notification of the client. Unknown types change nothing."""
     kind = event.notification_type or ""
     if kind == "idle_prompt":
         return _idle_prompt(session)
@@ -149,7 +148,10 @@ _ANSWERED = frozenset({"elicitation_complete", "elicitation_response"})
 
 
 def _idle_prompt(session: Session) -> Changes:
-    """The user typed nothing for a minute. The client fires it also while subagents work, and after an error."""
+    """End the turn: the user typed nothing for a minute.
+
+    The client fires this event also while subagents work, and after an error: then nothing changes.
+    """
     if session.agents and session.in_turn:
         return {}
     if type(session.state) is AttentionNeeded and session.state.reason.startswith(FAILED):
@@ -161,7 +163,7 @@ def _idle_prompt(session: Session) -> Changes:
 
 
 def session_start(session: Session, event: SessionStart, at: float) -> Changes:
-    """The session waits for a prompt, from now on. After compaction it continues with its work."""
+    """Reset the session, which waits for a prompt. After compaction it continues with its work."""
     changes: Changes = {}
     if event.model:
         changes["model"] = clean(event.model)
@@ -173,7 +175,7 @@ def session_start(session: Session, event: SessionStart, at: float) -> Changes:
 
 
 def delayed_session_start(session: Session, event: SessionStart, at: float) -> Changes:
-    """The session started earlier than its first known event."""
+    """Correct the start: the session started earlier than its first known event."""
     changes: Changes = {"started": min(session.started, at)}
     if event.model and not session.model:
         changes["model"] = clean(event.model)
@@ -181,12 +183,12 @@ def delayed_session_start(session: Session, event: SessionStart, at: float) -> C
 
 
 def session_end(_session: Session, event: SessionEnd, at: float) -> Changes:
-    """The session is over."""
+    """End the session."""
     return _RESET | {"ended": at, "end_reason": clean(event.reason or "other")}
 
 
 def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Changes:
-    """An end that is delayed by a moment ends the session; after an older one the session was started again."""
+    """End the session, if the event is delayed by moments only: after an older end it was started again."""
     return session_end(session, event, session.memory.newest) if at > session.memory.newest - _MAX_END_DELAY else {}
 
 
@@ -194,28 +196,28 @@ def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Chang
 
 
 def pre_compact(session: Session, _event: Event, _at: float) -> Changes:
-    """The conversation is being compacted."""
+    """Count the compaction, and set the session to working."""
     counters = replace(session.counters, compactions=session.counters.compactions + 1)
     return {"state": Working("Compacting"), "counters": counters}
 
 
 def post_compact(session: Session, _event: Event, _at: float) -> Changes:
-    """In a turn the agent continues; after /compact it waits."""
+    """Derive the state again: in a turn the agent continues, after /compact it waits."""
     return with_state(session)
 
 
 def setup(_session: Session, _event: Event, _at: float) -> Changes:
-    """The client sets itself up."""
+    """Set the session to working while the client sets itself up."""
     return {"state": Working("Setup")}
 
 
 def post_model_switch(_session: Session, event: ModelSwitch, _at: float) -> Changes:
-    """The model has changed."""
+    """Set the new model."""
     return {"model": clean(event.to_model)} if event.to_model else {}
 
 
 def cwd_changed(_session: Session, event: CwdChanged, _at: float) -> Changes:
-    """The working directory has changed."""
+    """Set the new working directory."""
     return {"cwd": clean(event.new_cwd, MAX_PATH_LENGTH)} if event.new_cwd else {}
 
 

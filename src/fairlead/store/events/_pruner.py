@@ -43,28 +43,28 @@ class Pruner:
         self._lock = lock
 
     def delete_before(self, horizon: float) -> int:
-        """Delete the events before a time, with everything that belongs to no other event. Return how many events."""
+        """Delete the events before a time, and everything that belongs to them. Return how many events were deleted."""
         ids = _OLDEST_EVENTS.where(events.c.at < horizon)
         count = self._delete(lambda connection: _delete_events(connection, ids))
         self._delete_orphans(horizon)
         return count
 
     def shrink(self, max_bytes: int) -> int:
-        """Delete the oldest events until the rest fits into `max_bytes`. Return how many."""
+        """Delete the oldest events until the rest fits into `max_bytes`. Return how many were deleted."""
         count = self._delete(lambda connection: self._delete_while_over(connection, max_bytes))
         if count:
             self._delete_orphans(self._oldest())
         return count
 
     def release_space(self) -> None:
-        """Return the free space to the file system."""
+        """Release the free space to the file system."""
         self._repeat(self._backend.release_space)
 
     def _delete_while_over(self, connection: Connection, max_bytes: int) -> int:
         return _delete_events(connection, _OLDEST_EVENTS) if self._backend.used_bytes(connection) > max_bytes else 0
 
     def _delete_orphans(self, before: float) -> None:
-        """Delete what belonged to deleted events, and the daemon's records of that time."""
+        """Delete the results and history of deleted events, and the daemon's records of the same time."""
         orphaned = _ORPHANED_COMMANDS.where(commands.c.at < before)
         old = _OLDEST_DAEMON_RECORDS.where(daemon_records.c.at < before)
         self._delete(lambda connection: _delete_from(connection, commands, orphaned))

@@ -17,7 +17,7 @@ EVENTS_WITH_COMMANDS = select(events, *(column.label(f"done_{column.name}") for 
 )
 POSITION = select(positions.c.segment, positions.c.offset).where(positions.c.id == 1)
 COUNT_SYNC = update(positions).values(settled=positions.c.settled + 1)
-"""A real change: SQLite does not write a row whose values stay the same, and would then sync nothing."""
+"""Changes a value: SQLite does not write a row whose values stay the same, and would then sync nothing."""
 
 TOTALS = select(
     func.count(events.c.id).label("events"),

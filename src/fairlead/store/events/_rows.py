@@ -27,7 +27,7 @@ _decode_steps = msgspec.json.Decoder(tuple[CommandResult, ...]).decode
 
 
 def rows_by_table(records: Iterable[Record]) -> list[tuple[Table, list[dict[str, Any]]]]:
-    """Return the rows of records by table. Of several with the same id the database keeps the first."""
+    """Return the rows of records, grouped by table. The database keeps the first row of each id."""
     rows: dict[Table, list[dict[str, Any]]] = {events: [], commands: [], daemon_records: []}
     for record in records:
         if isinstance(record, EventRecord):
@@ -47,25 +47,30 @@ def clean_text(value: str) -> str:
 
 
 def stored_event(row: Row[Any]) -> StoredEvent:
-    """Return the event of a row that joins both tables."""
+    """Return the event of a row that joins the events with their commands."""
     return StoredEvent(_event_record(row), None if row.done_id is None else _commands_record(row))
 
 
 def daemon_record(row: Row[Any]) -> DaemonRecord:
-    """Return the daemon's record of a row."""
+    """Return a row as a `DaemonRecord`."""
     return DaemonRecord(at=row.at, what=row.what, pid=row.pid, version=row.version)
 
 
 def _event_row(record: EventRecord) -> dict[str, Any]:
+    texts = record.id, record.event, record.client, record.session, record.agent, record.tool, record.cwd
+    together = "".join(texts)  # one check is quicker than seven
+    if not together.isascii() or "\0" in together:
+        texts = tuple(map(clean_text, texts))  # type: ignore[assignment] # as many as before
+    name, event, client, session, agent, tool, cwd = texts
     return {
-        "id": clean_text(record.id),
+        "id": name,
         "at": _number(record.at),
-        "event": clean_text(record.event),
-        "client": clean_text(record.client),
-        "session": clean_text(record.session),
-        "agent": clean_text(record.agent),
-        "tool": clean_text(record.tool),
-        "cwd": clean_text(record.cwd),
+        "event": event,
+        "client": client,
+        "session": session,
+        "agent": agent,
+        "tool": tool,
+        "cwd": cwd,
         "road": record.route,
         "verdict": record.verdict,
         "exit": _integer(record.exit),
@@ -135,7 +140,7 @@ def _commands_record(row: Row[Any]) -> CommandsRecord:
 
 
 def _json(value: object) -> str:
-    """Encode a column that no query filters by. msgspec rejects lone surrogates; then the texts are cleaned first."""
+    """Encode a value as JSON. If it has lone surrogates, which msgspec rejects, its texts are cleaned first."""
     try:
         return _encode(value).decode()
     except UnicodeEncodeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, update
@@ -10,6 +11,7 @@ from sqlalchemy import insert, update
 from fairlead.journal import Position
 from fairlead.paths import state_folder
 from fairlead.store._backend import batches, insert_or_ignore, translate_errors
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store._urls import backend_for
 from fairlead.store.events import _queries as queries
 from fairlead.store.events._pruner import Pruner
@@ -22,7 +24,7 @@ from fairlead.store.history._store import History
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
 
     from fairlead.journal import DaemonRecord, Record
     from fairlead.sessions import EventText
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from fairlead.store.events._values import Key
 
 _INSERT_BATCH_SIZE = 1000
-"""Rows built at a time, so that the memory for a batch stays that of its records."""
+"""Rows built at a time, which limits the memory that a large batch takes."""
 
 
 def default_url() -> str:
@@ -41,12 +43,12 @@ def default_url() -> str:
 class Store(History):
     """Stores events. Thread-safe; writers wait for each other.
 
-    - `add_records` stores records and their journal position in one transaction. Killed at any moment, the store has
-      both or neither, so reading on from `position()` misses nothing.
-    - A record is stored once: events and their commands by id, the daemon's records by their content. Of two with the
-      same id the first is kept.
+    - `add_records` stores records and their journal position in one transaction. If the process is killed, the store
+      has both or neither, so reading on from `position()` misses nothing.
+    - A record is stored once: events and their commands by id, the daemon's records by their content. Of two records
+      with the same id, the first is kept.
     - A `CommandsRecord` may arrive before its event; it is kept and joined.
-    - Every error is a `StoreError`. After one nothing of the batch is stored, and it can be written again.
+    - Every error is a `StoreError`. After an error nothing of the batch is stored, and it can be written again.
     """
 
     def __init__(self, backend: Backend, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
@@ -56,9 +58,9 @@ class Store(History):
 
     @classmethod
     def open(cls, url: str | None = None, *, exclusive: bool = False) -> Store:
-        """Open the store at a URL and upgrade it. A damaged one is set aside, which `warnings` reports.
+        """Open the store at a URL and upgrade it. A damaged store is set aside, which `warnings` reports.
 
-        An `exclusive` one is refused to another that wants it for itself, with `StoreBusy`. Raises `StoreTooNew` for a
+        While it is open as `exclusive`, opening it as `exclusive` again raises `StoreBusy`. Raises `StoreTooNew` for a
         store that a newer version has written, and other `StoreError`s.
         """
         backend = backend_for(default_url() if url is None else url)
@@ -73,7 +75,7 @@ class Store(History):
             return store
 
     def close(self) -> None:
-        """Close the database and release its lock. What was stored stays."""
+        """Close the database and release its lock."""
         super().close()
         self._owner_lock.close()
 
@@ -86,7 +88,8 @@ class Store(History):
     ) -> int:
         """Store records and the journal position after them. Return how many were new.
 
-        `texts` are what the search finds of the records; `ends` says by event id why a session has ended.
+        `texts` are the searchable texts of the records. `ends` maps the id of an event that ended a session to the
+        reason.
         """
         with self._writing() as connection:
             batch = HistoryBatch(connection, records)
@@ -101,7 +104,10 @@ class Store(History):
             return _load_position(connection)
 
     def sync(self) -> Position | None:
-        """Make all that is stored survive a power failure. Return its position: the journal before may be deleted."""
+        """Make all stored records survive a power failure.
+
+        Return the journal position of the last one: the journal before it may be deleted.
+        """
         with self._writing(durable=True) as connection:
             connection.execute(queries.COUNT_SYNC)
             return _load_position(connection)
@@ -156,9 +162,9 @@ class Store(History):
     def prune(
         self, older_than: float | None = None, max_bytes: int | None = None, *, release_space: bool = True
     ) -> int:
-        """Delete the events before a Unix time, then the oldest until the rest fits. Return how many were deleted.
+        """Delete events before a Unix time, then the oldest until the rest fits in `max_bytes`. Return how many.
 
-        What they leave is returned to the file system, or kept for later events without `release_space`.
+        The freed space is released to the file system. Without `release_space` it is kept for later events.
         """
         pruner, count = Pruner(self._backend, self._write_lock), 0
         with self._translate_errors():
@@ -174,8 +180,13 @@ class Store(History):
 def _insert(connection: Connection, records: Sequence[Record]) -> int:
     count = 0
     for table, rows in rows_by_table(records):
-        count += connection.execute(insert_or_ignore(connection.dialect.name, table), rows).rowcount
+        count += _insertion(connection.dialect.name, table).run_many(connection, rows)
     return count
+
+
+@cache
+def _insertion(dialect: str, table: Table) -> PreparedStatement:
+    return PreparedStatement(insert_or_ignore(dialect, table), [column.name for column in table.columns])
 
 
 def _load_position(connection: Connection) -> Position | None:

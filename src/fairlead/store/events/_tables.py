@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, Table, Text
 
-REVISION_TABLE = "fairlead_revision"
-"""Where Alembic stores the revision. Not its default name: another program's database must not pass for ours."""
-
 metadata = MetaData()
 
 events = Table(
@@ -59,7 +56,7 @@ daemon_records = Table(
     Column("version", Text, nullable=False),
     Index("turns_by_time", "at"),
 )
-"""A daemon's record has no id of its own; a digest of its content keeps it from being stored twice."""
+"""A daemon's record has no id. Its row has a digest of its content as id, so that it is not stored twice."""
 
 positions = Table(
     "positions",

@@ -17,7 +17,7 @@ class Key(NamedTuple):
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
-    """An event, and how its commands ended if that is known."""
+    """An event, and the results of its commands if they are known."""
 
     event: EventRecord
     commands: CommandsRecord | None = None

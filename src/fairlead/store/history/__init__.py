@@ -1,1 +1,1 @@
-"""The history of sessions: what each did and cost, and the search in what it was told and ran."""
+"""The history of sessions: their activity, their costs, and the search in their prompts, commands and files."""

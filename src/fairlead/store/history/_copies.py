@@ -1,4 +1,4 @@
-"""What is copied of sessions for the history of a team: their figures, and what they have cost in each hour."""
+"""The copies of sessions for the history of a team: their counters, and their costs per hour."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _HOUR = 3600
 _MAX_HOURS = 24 * 31
-"""Of the latest hours with costs as many as are copied."""
+"""How many hours with costs are copied: the latest ones."""
 
 
 def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
-    """Return sessions with their figures; of those with something that was blocked alone, without their prompts."""
+    """Return copies of sessions; with `blocked_only` only sessions with a blocked event, without their prompts."""
     found: list[SessionCopy] = []
     for batch in batches([clean_text(name) for name in names]):
         query = select(sessions).where(sessions.c.session.in_(batch))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select
 
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
 from fairlead.store._backend import batches, dialect_insert, insert_or_ignore
+from fairlead.store._prepared import PreparedStatement, ids_among
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
 from fairlead.store.history import _search as search
@@ -33,14 +35,16 @@ _NEW = {
 }
 _MAX_PROMPT = 300
 
+_NEW_TEXTS = PreparedStatement(insert(texts), ("session", "at", "kind", "text"))
+
 _Row = dict[str, Any]
 
 
 class HistoryBatch:
-    """The records of one batch that the store did not have before it."""
+    """The records of one batch that the store does not have yet."""
 
     def __init__(self, connection: Connection, records: Sequence[Record]) -> None:
-        """Find out which are new; call it before they are stored."""
+        """Find the new records. The batch must not be stored yet."""
         self._connection = connection
         stored = self._stored(events, (one.id for one in records if isinstance(one, EventRecord)))
         done = self._stored(commands, (one.id for one in records if isinstance(one, CommandsRecord)))
@@ -55,11 +59,11 @@ class HistoryBatch:
     def _stored(self, table: Table, ids: Iterable[str]) -> set[str]:
         found: set[str] = set()
         for batch in batches([clean_text(name) for name in ids]):
-            found.update(self._connection.execute(select(table.c.id).where(table.c.id.in_(batch))).scalars())
+            found.update(ids_among(self._connection, table, batch))
         return found
 
     def write(self, found: Sequence[EventText], ends: Mapping[str, str]) -> None:
-        """Update the sessions, and add the costs and texts. `ends` are event ids with why they ended a session."""
+        """Update the sessions, and add the costs and texts. `ends` maps an event that ended a session to the reason."""
         new = [one for one in found if one.event in self._events]
         new_costs = self._add_costs()
         blocked = self._blocked_sessions()
@@ -80,7 +84,7 @@ class HistoryBatch:
         self._add_texts(new)
 
     def _load(self, names: set[str]) -> None:
-        """Read the rows of sessions, or begin new ones."""
+        """Read the rows of sessions. A session without a row gets an empty one."""
         for batch in batches([clean_text(name) for name in names]):
             query = select(sessions).where(sessions.c.session.in_(batch))
             self._rows.update({row.session: dict(row._mapping) for row in self._connection.execute(query)})  # noqa: SLF001 - SQLAlchemy's name
@@ -90,13 +94,10 @@ class HistoryBatch:
     def _save(self) -> None:
         if not self._rows:
             return
-        statement = dialect_insert(self._connection.dialect.name, sessions)
-        values = {column.name: column for column in statement.excluded if column.name != "session"}
-        update = statement.on_conflict_do_update(index_elements=["session"], set_=values)
-        self._connection.execute(update, list(self._rows.values()))
+        _replacement(self._connection.dialect.name).run_many(self._connection, list(self._rows.values()))
 
     def _blocked_sessions(self) -> list[str]:
-        """Return the session of each event that its commands have blocked, and that was not blocked before."""
+        """Return the session of each event that was blocked only by its commands."""
         ids = [one.id for one in self._commands if one.verdict in _BLOCKED]
         known = {name: (one.session, one.verdict) for name in ids if (one := self._events.get(name))}
         for batch in batches([clean_text(name) for name in ids if name not in known]):
@@ -105,7 +106,7 @@ class HistoryBatch:
         return [session for session, verdict in known.values() if _is_listed(session) and verdict not in _BLOCKED]
 
     def _add_costs(self) -> list[CostRecord]:
-        """Add the costs, and return those that were new."""
+        """Add the costs, and return the new ones."""
         statement = insert_or_ignore(self._connection.dialect.name, costs)
         return [
             one
@@ -123,9 +124,18 @@ class HistoryBatch:
             {"session": clean_text(one.session), "at": one.at, "kind": one.kind, "text": clean_text(one.text)}
             for one in new
         ]
-        self._connection.execute(insert(texts), rows)
+        _NEW_TEXTS.run_many(self._connection, rows)
         if search.has_index(self._connection):
             search.add_after(self._connection, last)
+
+
+@cache
+def _replacement(dialect: str) -> PreparedStatement:
+    """Return the statement that inserts or replaces the row of a session."""
+    statement = dialect_insert(dialect, sessions)
+    values = {column.name: column for column in statement.excluded if column.name != "session"}
+    update = statement.on_conflict_do_update(index_elements=["session"], set_=values)
+    return PreparedStatement(update, [column.name for column in sessions.columns])
 
 
 def _is_listed(session: str) -> bool:

@@ -1,4 +1,4 @@
-"""The queries of the history. Each page is read by an index, whatever is kept."""
+"""The queries of the history. Each page is read through an index, so its cost does not depend on the stored amount."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sqlalchemy import and_, func, literal, or_, select, tuple_
 
 from fairlead.journal import DOCTOR_SESSION
 from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
-from fairlead.store._trigrams import parts_of
+from fairlead.store._trigrams import trigram_query
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import events
 from fairlead.store.history import _search as search
-from fairlead.store.history._tables import NOTABLE, costs, sessions, texts
+from fairlead.store.history._tables import IS_BLOCKED, costs, sessions, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ _MAX_TEXT = 400
 
 
 def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
-    """Return a page of sessions, the last active one first."""
+    """Return a page of sessions, the most recently active one first."""
     statement = select(sessions).where(sessions.c.last >= query.since, *_in_folder(query.folder))
     if query.until:
         statement = statement.where(sessions.c.started < query.until)
@@ -46,9 +46,9 @@ def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 
 def find_session(connection: Connection, name: str) -> list[HistorySession]:
-    """Return the sessions whose id begins like this, at most two."""
+    """Return at most two sessions whose id starts with `name`. An exact match is returned alone."""
     exact = sessions.c.session == clean_text(name)
-    begins = sessions.c.session.like(search.contains(clean_text(name))[1:], escape="\\")
+    begins = sessions.c.session.like(search.like_pattern(clean_text(name))[1:], escape="\\")
     query = select(sessions).where(or_(exact, begins)).order_by(exact.desc(), sessions.c.last.desc()).limit(2)
     rows = connection.execute(query).all()
     if rows and rows[0].session == clean_text(name):
@@ -57,14 +57,14 @@ def find_session(connection: Connection, name: str) -> list[HistorySession]:
 
 
 def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
-    """Return a page of texts that have what is searched, the newest first, with the sessions that they are of."""
+    """Return a page of texts that contain the searched text, newest first, with their sessions."""
     text = clean_text(query.search)
-    parts = parts_of(text) if search.has_index(connection) else ""
-    found, number, conditions = search.among(parts)
+    trigrams = trigram_query(text) if search.has_index(connection) else ""
+    found, number, conditions = search.candidates(trigrams)
     statement = (
         select(texts.c.id, texts.c.session, texts.c.at, texts.c.kind, texts.c.text, sessions.c.folder)
         .select_from(found.join(sessions, texts.c.session == sessions.c.session))
-        .where(texts.c.at >= query.since, texts.c.text.like(search.contains(text), escape="\\"))
+        .where(texts.c.at >= query.since, texts.c.text.like(search.like_pattern(text), escape="\\"))
         .where(*conditions, *_in_folder(query.folder))
     )
     if query.until:
@@ -83,8 +83,8 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 
 def summarize(connection: Connection, since: float, now: float) -> Absence:
-    """Return what happened since a time, as far as the journal tells."""
-    blocked = select(events).where(NOTABLE, *_since(since))
+    """Return a summary of the recorded events since a time."""
+    blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
     return Absence(
         since=since,
@@ -103,7 +103,7 @@ def _count_kind(connection: Connection, event: str, since: float) -> int:
 
 
 def _since(time: float) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that an event happened since a time, and that `fairlead doctor` did not play it."""
+    """Return the conditions for events since a time, without the test events of `fairlead doctor`."""
     return (events.c.at >= time, events.c.session != DOCTOR_SESSION)
 
 
@@ -114,11 +114,11 @@ def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery
 
 
 def _in_folder(folder: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition that a session is in a folder or below it; none without a folder."""
+    """Return the condition that a session is in a folder or below it; empty if `folder` is."""
     if not folder:
         return ()
     path = clean_text(folder.rstrip("/"))
-    below = sessions.c.folder.like(f"{search.contains(path)[1:-1]}/%", escape="\\")
+    below = sessions.c.folder.like(f"{search.like_pattern(path)[1:-1]}/%", escape="\\")
     return (or_(sessions.c.folder == path, below),)
 
 
@@ -142,7 +142,7 @@ def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:
 
 
 def session_of_row(row: Row[Any], usd: float, *, prompt: str | None = None) -> HistorySession:
-    """Return the session of a row. `usd` is what it has cost in the time that was asked for."""
+    """Return the session of a row. `usd` is its cost in the queried period."""
     return HistorySession(
         id=row.session,
         client=row.client,

@@ -1,6 +1,6 @@
-"""The index for the search in the history.
+"""The trigram index for the search in the history. It is updated in the same transaction as the texts.
 
-Without it, and for one or two letters, every text is read. It changes in the same transaction as the texts.
+Without the index, and for a search of one or two letters, every text is read.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _REMOVE = (
 
 
 def create_index(connection: Connection) -> None:
-    """Create the index, if this database can have one."""
+    """Create the index, if the database supports it."""
     _trigrams.create_index(connection, CREATE)
 
 
 def rebuild_index(connection: Connection) -> None:
-    """Create the index again from the texts: it may be damaged where no check looks."""
+    """Rebuild the index from the texts. No check of SQLite finds all damage of an FTS5 index."""
     if not has_index(connection):
         return
     connection.exec_driver_sql(f"DROP TABLE {TABLE}")
@@ -45,12 +45,12 @@ def rebuild_index(connection: Connection) -> None:
 
 
 def has_index(connection: Connection) -> bool:
-    """Return whether the database has the index, and this process can use it."""
+    """Return whether the database has the index, and this process's SQLite can use it."""
     return _trigrams.has_index(connection, TABLE)
 
 
 def erase_deleted(connection: Connection) -> None:
-    """Have the index drop the parts of deleted texts at once, and not when it is next merged."""
+    """Make the index erase deleted texts at once, instead of when it is next merged."""
     try:
         connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('secure-delete', 1)")  # noqa: S608 - a constant
     except OperationalError:  # before SQLite 3.42
@@ -58,27 +58,28 @@ def erase_deleted(connection: Connection) -> None:
 
 
 def add_after(connection: Connection, number: int) -> None:
-    """Add the texts after a number."""
+    """Add the texts with an id after a number to the index."""
     connection.exec_driver_sql(_ADD, (number,))
 
 
 def remove(connection: Connection, numbers: list[int]) -> None:
-    """Remove texts that are about to be deleted."""
+    """Remove texts from the index, before they are deleted."""
     connection.exec_driver_sql(_REMOVE, (str(numbers),))
 
 
-def among(parts: str) -> tuple[FromClause, ColumnElement[int], tuple[ColumnElement[bool], ...]]:
-    """Return where to read texts from: all that have these parts, or all. With the number of a text, and a condition.
+def candidates(trigrams: str) -> tuple[FromClause, ColumnElement[int], tuple[ColumnElement[bool], ...]]:
+    """Return the table to search, its column with the ids of the texts, and the conditions of a trigram query.
 
-    The index yields its rows in the order of their numbers, so that a page is read without the rest.
+    Without a trigram query that is the table of all texts. The index yields its rows in the order of their ids, so that
+    a page is read without the rest.
     """
-    if not parts:
+    if not trigrams:
         return texts, texts.c.id, ()
     joined = _index.join(texts, texts.c.id == _index.c.rowid)
-    return joined, _index.c.rowid, (literal_column(TABLE).op("MATCH")(bindparam("parts", parts)),)
+    return joined, _index.c.rowid, (literal_column(TABLE).op("MATCH")(bindparam("trigrams", trigrams)),)
 
 
-def contains(text: str) -> str:
-    """Return a pattern for LIKE that finds a text within another."""
+def like_pattern(text: str) -> str:
+    """Return the LIKE pattern for values that contain a text."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

@@ -1,4 +1,4 @@
-"""The questions about the history that the event store answers, and how its part of the database is kept small."""
+"""The event store's queries of the history, and the deletion of its old rows."""
 
 from __future__ import annotations
 
@@ -24,32 +24,35 @@ _BATCH_SIZE = 200
 
 
 class History(Database):
-    """What sessions did and cost. Filled with the events, and pruned with them."""
+    """The activity and costs of sessions, filled from the stored events and pruned with them."""
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
-        """Return a page of sessions; or if a text is searched, of prompts, commands and files that have it."""
+        """Return a page of sessions, or of the prompts, commands and files that contain the searched text."""
         find = queries.find_texts if query.search else queries.find_sessions
         with self._reading() as connection:
             return find(connection, query)
 
     def history_of(self, session: str) -> list[HistorySession]:
-        """Return the sessions whose id begins like this, at most two; the one with exactly this id alone."""
+        """Return at most two sessions whose id starts with `session`. An exact match is returned alone."""
         with self._reading() as connection:
             return queries.find_session(connection, session)
 
     def summarize(self, since: float, now: float) -> Absence:
-        """Return what happened since a time."""
+        """Return a summary of the recorded events since a time."""
         with self._reading() as connection:
             return queries.summarize(connection, since, now)
 
     def sessions_to_copy(self, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
-        """Return sessions for the history of a team; with `blocked_only` those in which something was blocked."""
+        """Return copies of sessions for the history of a team.
+
+        With `blocked_only` only sessions with a blocked event, without their prompts.
+        """
         with self._reading() as connection:
             return copies.sessions_to_copy(connection, names, blocked_only=blocked_only)
 
 
 def delete_some(connection: Connection, before: float) -> int:
-    """Delete some of the history before a time, and return how many rows."""
+    """Delete some rows of the history before a time, and return how many."""
     old = select(texts.c.id).where(texts.c.at < before).order_by(texts.c.at).limit(_BATCH_SIZE)
     numbers = list(connection.execute(old).scalars())
     if numbers:

@@ -7,9 +7,9 @@ from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text, 
 from fairlead.store.events._tables import events, metadata
 
 _ROW_ID = BigInteger().with_variant(Integer, "sqlite")
-"""In SQLite, only a column of type INTEGER becomes the key of the rows themselves."""
+"""In SQLite, only a primary key of type INTEGER is the rowid."""
 
-NOTABLE = text("verdict IN ('blocked', 'failed')")
+IS_BLOCKED = text("verdict IN ('blocked', 'failed')")
 
 sessions = Table(
     "history_sessions",
@@ -53,7 +53,7 @@ texts = Table(
     Column("text", Text, nullable=False),
     Index("history_texts_by_time", "at"),
 )
-"""What the search finds. The index over it (`_search`) is not a table of its own everywhere."""
+"""The searchable texts. Their index (`_search`) is no table here, because only SQLite has it."""
 
-blocked_events = Index("events_blocked", events.c.at, sqlite_where=NOTABLE)
-"""So that what was blocked is found without reading all events."""
+blocked_events = Index("events_blocked", events.c.at, sqlite_where=IS_BLOCKED)
+"""Finds the blocked events without reading all events."""

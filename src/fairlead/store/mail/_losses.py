@@ -1,8 +1,8 @@
-"""Reports which messages a damaged database has lost, to those who wrote them and to those who were to read them.
+"""Reports the messages that a damaged database has lost to their senders and recipients.
 
-A delivery and its message lie at different places of the file. So of most lost messages the delivery is left, with
-its sender and recipient; of most lost deliveries the message, with its addresses. Then it is delivered again, and the
-showing says that it may be a repeat.
+A delivery and its message are stored at different places of the file, so usually one of the two is left. The delivery
+of a lost message names its sender and recipient. A message whose delivery is lost has its addresses: it is delivered
+again, and shown as a possible repeat.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     Lines = dict[int, list[str]]
-    """What an agent is told, by its id."""
+    """The lines of each agent's notice, by the id of the agent."""
 
 _MAX_LISTED = 50
 _SKIPPED_NUMBERS = 1000
-"""More messages than a damaged page can have held: other hosts may know their numbers."""
+"""More messages than a damaged page can have held. Other hosts may know the numbers of the lost messages."""
 _SUBJECT = "Messages were lost with a damaged database"
 _INTRODUCTION = "The database of the mail was damaged, and a new one holds what could be read of it."
 
@@ -37,15 +37,15 @@ _has_delivery = exists().where(deliveries.c.message == messages.c.id)
 
 
 def report_losses(connection: Connection, at: float) -> int:
-    """Write a notice to everybody who is concerned, if this database was salvaged. Returns how many messages are lost.
+    """Send notices to the agents with lost messages, if this database was salvaged. Return how many are lost.
 
-    Part of one transaction: everybody is told once, whenever the process is killed.
+    All notices are part of one transaction, so that each is sent once, even if the process is killed.
     """
     marked = connection.execute(delete(counters).where(counters.c.name == SALVAGED_MARK)).rowcount
     if not marked:
         return 0
     _add_missing_agents(connection, at)
-    _keep_numbers(connection)
+    _skip_numbers(connection)
     connection.execute(update(deliveries).where(deliveries.c.stage.not_in(STAGES)).values(stage="queued"))
     names = {row.id: row.name for row in connection.execute(select(agents.c.id, agents.c.name))}
     lines: Lines = {}
@@ -60,7 +60,7 @@ def report_losses(connection: Connection, at: float) -> int:
 
 
 def _list_lost_messages(connection: Connection, names: dict[int, str], lines: Lines) -> set[int]:
-    """Add a line for both ends of each delivery whose message is lost. Returns these messages."""
+    """Add a line for sender and recipient of each delivery whose message is lost. Return the ids of the messages."""
     lost = connection.execute(
         select(deliveries.c.message, deliveries.c.sender, deliveries.c.recipient, deliveries.c.stage)
         .where(~_has_message)
@@ -75,7 +75,10 @@ def _list_lost_messages(connection: Connection, names: dict[int, str], lines: Li
 
 
 def _restore_deliveries(connection: Connection, names: dict[int, str], lines: Lines) -> None:
-    """Queue messages again whose deliveries are lost, unless the recipient has answered; add a line for both ends."""
+    """Queue messages again whose deliveries are lost, and add a line for sender and recipient.
+
+    A message that the recipient has answered is not queued again.
+    """
     ended = set(connection.execute(select(agents.c.id).where(agents.c.ended > 0)).scalars())
     name_of = select(agents.c.name).where(agents.c.id == messages.c.sender).scalar_subquery().label("sender_name")
     answers = select(messages.c.sender, messages.c.at)
@@ -102,9 +105,9 @@ def _restore_deliveries(connection: Connection, names: dict[int, str], lines: Li
 
 
 def _lost_deliveries(connection: Connection, names: dict[int, str]) -> dict[int, tuple[int, ...]]:
-    """Return the recipients of each message that have no delivery of it, as far as its addresses tell.
+    """Return the recipients of each message whose delivery is lost, by the message's addresses.
 
-    They do not tell who a message to a topic or to everyone was for.
+    The recipients of a message to a topic or to everyone are not known from its addresses.
     """
     numbers = {row.text: row.agent for row in connection.execute(select(aliases).where(aliases.c.kind == "name"))}
     numbers |= {name.casefold(): number for number, name in names.items()}
@@ -120,7 +123,7 @@ def _lost_deliveries(connection: Connection, names: dict[int, str]) -> dict[int,
 
 
 def _add_missing_agents(connection: Connection, at: float) -> None:
-    """Add an agent for each id that messages name and that is lost: without one they could not be read."""
+    """Add an agent for each lost agent that messages refer to, because they cannot be read without it."""
     known = set(connection.execute(select(agents.c.id)).scalars())
     named: set[int] = set()
     for column in (messages.c.sender, deliveries.c.sender, deliveries.c.recipient):
@@ -130,15 +133,15 @@ def _add_missing_agents(connection: Connection, at: float) -> None:
         connection.execute(insert(agents), row)
 
 
-def _keep_numbers(connection: Connection) -> None:
-    """Use no number again that another host may have seen. Without a link to a host, nothing is sent any more."""
+def _skip_numbers(connection: Connection) -> None:
+    """Skip the numbers that other hosts may have seen. If the link to a host is lost, stop sending to all hosts."""
     known = set(connection.execute(select(hosts.c.host)).scalars())
     if not known:
         return
     last = connection.execute(select(func.max(messages.c.id))).scalar_one() or 0
     writes.save_last_deleted(connection, max(last, writes.last_deleted(connection)) + _SKIPPED_NUMBERS)
-    sealed = connection.execute(select(outbox.c.target, func.max(outbox.c.seq)).group_by(outbox.c.target)).all()
-    for host, seq in sealed:
+    last_numbers = connection.execute(select(outbox.c.target, func.max(outbox.c.seq)).group_by(outbox.c.target)).all()
+    for host, seq in last_numbers:
         connection.execute(update(links).where(links.c.host == host, links.c.last_sent < seq).values(last_sent=seq))
     named = set(connection.execute(select(agents.c.host).where(agents.c.host != "").distinct()).scalars())
     if named - set(connection.execute(select(links.c.host)).scalars()):
@@ -150,7 +153,7 @@ def _send(connection: Connection, lines: dict[int, list[str]], names: dict[int, 
     last = connection.execute(select(func.max(messages.c.id))).scalar_one() or 0
     first = max(last, writes.last_deleted(connection)) + 1
     ended = set(connection.execute(select(agents.c.id).where(agents.c.ended > 0)).scalars())
-    told = [agent for agent in sorted(lines) if agent not in {FAIRLEAD.id, SCRIPT.id} and agent not in ended]
+    notified = [agent for agent in sorted(lines) if agent not in {FAIRLEAD.id, SCRIPT.id} and agent not in ended]
     notices = [
         OutgoingMessage(
             message=Message(
@@ -165,7 +168,7 @@ def _send(connection: Connection, lines: dict[int, list[str]], names: dict[int, 
             sender=FAIRLEAD.id,
             recipients=(agent,),
         )
-        for number, agent in enumerate(told, first)
+        for number, agent in enumerate(notified, first)
     ]
     writes.insert_messages(connection, notices)
 

@@ -1,6 +1,7 @@
 """The mail store's queries. Nothing here is specific to one database.
 
-Each uses an index: none gets slower with more messages, except `search`, which scans texts; see `_search`.
+Each uses an index, and does not get slower with more messages. The exception is `search`, which scans texts; see
+`_search`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DELIVERY_COLUMNS = tuple(column for column in deliveries.c if column.name != "s
 _RECIPIENT_NAME = _recipients.c.name.label("recipient_name")
 
 JOINED_SENDERS = (_senders, messages.c.sender == _senders.c.id)
-"""What `MESSAGE_COLUMNS` need besides the messages."""
+"""The join that `MESSAGE_COLUMNS` need."""
 
 _MESSAGES: Select[Any] = select(*MESSAGE_COLUMNS).join_from(messages, *JOINED_SENDERS)
 _DELIVERIES_WITH_MESSAGES: Select[Any] = (
@@ -74,7 +75,7 @@ STAGE = select(deliveries.c.stage).where(DELIVERY_IS)
 def is_at(stage: Stage) -> Any:
     """Return the condition that a delivery is at a stage.
 
-    It is part of the text: SQLite plans a query again at each run if a parameter may decide on a partial index.
+    The stage is part of the SQL text: if a partial index depends on a parameter, SQLite plans the query at each run.
     """
     return deliveries.c.stage == literal_column(f"'{stage}'")
 
@@ -102,23 +103,23 @@ UNANSWERED_AMONG = _UNANSWERED.where(deliveries.c.message.in_(bindparam("message
 
 
 def thread(reader: int) -> Select[Any]:
-    """Select what a reader wrote or received in a thread."""
+    """Select the messages of a thread that a reader wrote or received."""
     query = _MESSAGES.where(messages.c.thread == bindparam("thread"), messages.c.id < bindparam("before"))
     return _newest_first(query.where(is_visible_to(reader)))
 
 
 def search(text: str, reader: int) -> Select[Any]:
-    """Select messages with a text that a reader wrote or received, by reading every one."""
+    """Select the messages that contain a text and that a reader wrote or received. Scans all messages."""
     return all_with(text).where(is_visible_to(reader))
 
 
 def all_with(text: str) -> Select[Any]:
-    """Select messages with a text."""
+    """Select the messages that contain a text."""
     return _newest_first(_MESSAGES.where(messages.c.id < bindparam("before"), contains(text)))
 
 
 def contains(text: str) -> Any:
-    """Return the condition that a message has a text in its subject or body."""
+    """Return the condition that the subject or the body of a message contains a text."""
     return or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
 
 
@@ -198,7 +199,7 @@ COUNTS: Select[Any] = select(
     _count(deliveries.c.recipient == _of, *_open_request).label("owes"),
     _count(deliveries.c.sender == _of, *_open_request).label("owed"),
 )
-"""What is open for one agent."""
+"""The numbers of open deliveries and requests of one agent."""
 
 # -- delivery ------------------------------------------------------------------------------------------
 
@@ -280,7 +281,7 @@ _OLD_MESSAGES = (
 
 
 def old_messages(after: tuple[float, int] | None) -> Select[Any]:
-    """Select messages from before a time, oldest first, and whether each is still queued or on its way to a host."""
+    """Select messages older than a time, oldest first, and whether each is still queued or on its way to a host."""
     if after is None:
         return _OLD_MESSAGES
     return _OLD_MESSAGES.where(tuple_(messages.c.at, messages.c.id) > tuple_(literal(after[0]), literal(after[1])))

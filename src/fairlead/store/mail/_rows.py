@@ -48,7 +48,7 @@ def message_row(outgoing: OutgoingMessage) -> dict[str, Any]:
 
 
 def message_from(row: Row[Any]) -> Message:
-    """Return the message of a row that has its sender's name."""
+    """Return the message of a row that includes the sender's name."""
     return Message(
         id=row.id,
         at=row.at,
@@ -66,7 +66,7 @@ def message_from(row: Row[Any]) -> Message:
 
 
 def addresses_from(text: str) -> tuple[str, ...]:
-    """Decode to whom a message was sent; a bad byte there must not hide the message."""
+    """Decode the addresses of a message. An invalid value is returned as one address, so that the message is shown."""
     try:
         return _decode_addresses(text)
     except ValueError:
@@ -95,7 +95,7 @@ def delivery_rows(outgoing: OutgoingMessage) -> list[dict[str, Any]]:
 
 
 def delivery_from(row: Row[Any]) -> Delivery:
-    """Return the delivery of a row that has its recipient's name."""
+    """Return the delivery of a row that includes the recipient's name."""
     return Delivery(
         message=row.message,
         recipient=row.recipient_name,

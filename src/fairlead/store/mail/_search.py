@@ -1,9 +1,9 @@
 """The search for a text in messages.
 
-SQLite has an index of the three-letter parts of all texts (FTS5). It finds the messages that have all parts of a text;
-they are then compared with the text itself. Without the index, and for a text of one or two letters, every message is
-read. The index changes in the same transaction as the messages. Those that an earlier version wrote are added to it
-in steps, the newest first, by `add_some`.
+SQLite has a trigram index of all texts (FTS5). It finds the messages that contain all trigrams of a text. These are
+then compared with the text itself. Without the index, and for a text of one or two letters, every message is read. The
+index is updated in the same transaction as the messages. `add_some` adds the messages of earlier versions to it, the
+newest first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CREATE = (
 _UNINDEXED = "unindexed"
 """The counter with the highest id of the messages that are not in the index yet."""
 _FEW_MESSAGES = 2000
-"""Messages of one reader that are read one by one: quicker than to check for each match whose it is."""
+"""The messages of a reader with fewer are scanned: that is faster than to check who may read each match."""
 
 _index = table(TABLE, column("rowid"), column("subject"), column("body"))
 _ADD = "INSERT INTO mail_search (rowid, subject, body) SELECT id, subject, body FROM mail_messages WHERE id = ?"
@@ -54,12 +54,12 @@ _REMOVE = (
 
 
 def create_index(connection: Connection) -> None:
-    """Create the index of an empty database, if it can have one."""
+    """Create the index of an empty database, if the database supports it."""
     _trigrams.create_index(connection, _CREATE)
 
 
 def reset_index(connection: Connection) -> None:
-    """Create the index again, empty: it may be damaged where no check looks. The daemon fills it."""
+    """Replace the index with an empty one, which the daemon fills. No check of SQLite finds all damage of an index."""
     if not has_index(connection):
         return
     connection.exec_driver_sql(f"DROP TABLE {TABLE}")
@@ -71,19 +71,19 @@ def reset_index(connection: Connection) -> None:
 
 
 def has_index(connection: Connection) -> bool:
-    """Return whether the database has the index, and this process can use it."""
+    """Return whether the database has the index, and this process's SQLite can use it."""
     return _trigrams.has_index(connection, TABLE)
 
 
 def add(connection: Connection, numbers: Sequence[int]) -> None:
-    """Add messages that were just inserted."""
+    """Add messages to the index, after they were inserted."""
     with _resetting(connection):
         driver: Any = connection.connection.driver_connection
         driver.executemany(_ADD, [(number,) for number in numbers])
 
 
 def remove(connection: Connection, numbers: Sequence[int]) -> None:
-    """Remove messages that are about to be deleted."""
+    """Remove messages from the index, before they are deleted."""
     unindexed = last_unindexed(connection)
     with _resetting(connection):
         for number in numbers:
@@ -92,7 +92,7 @@ def remove(connection: Connection, numbers: Sequence[int]) -> None:
 
 @contextmanager
 def _resetting(connection: Connection) -> Iterator[None]:
-    """Create the index again if it turns out to be damaged: the messages themselves are not."""
+    """Reset the index if it turns out to be damaged. The messages are not affected."""
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:
@@ -107,7 +107,7 @@ def _is_index_damage(error: DatabaseError | sqlite3.DatabaseError) -> bool:
 
 
 def add_some(connection: Connection, limit: int) -> bool:
-    """Add some messages that an earlier version wrote. Returns whether there are more."""
+    """Add some messages of an earlier version to the index. Return whether more are left."""
     last = last_unindexed(connection)
     if not last:
         return False
@@ -129,16 +129,16 @@ def last_unindexed(connection: Connection) -> int:
 def find(  # noqa: PLR0913 - keyword-only
     connection: Connection, text: str, reader: int, *, limit: int, before: int, is_indexed: bool
 ) -> list[Row[Any]]:
-    """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
+    """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all."""
     parameters = {"before": before, "limit": limit}
     if reader and _has_few(connection, reader):
         return list(connection.execute(_among_own(text, reader), parameters))
-    parts = parts_of(text) if is_indexed else ""
-    if not parts:
+    trigrams = trigram_query(text) if is_indexed else ""
+    if not trigrams:
         return list(connection.execute(queries.search(text, reader), parameters))
     last = last_unindexed(connection)
     try:
-        rows = list(connection.execute(_indexed(text, reader), {**parameters, "parts": parts, "after": last}))
+        rows = list(connection.execute(_indexed(text, reader), {**parameters, "trigrams": trigrams, "after": last}))
     except DatabaseError as error:
         if not _is_index_damage(error):
             raise
@@ -149,13 +149,13 @@ def find(  # noqa: PLR0913 - keyword-only
     return rows
 
 
-def parts_of(text: str) -> str:
-    """Return a query for all messages that have the parts of a text; empty if it has none."""
-    return _trigrams.parts_of(AnyText().process_bind_param(text, None) or "")
+def trigram_query(text: str) -> str:
+    """Return an FTS5 query for all messages that contain the trigrams of a text; "" if the text is too short."""
+    return _trigrams.trigram_query(AnyText().process_bind_param(text, None) or "")
 
 
 def _indexed(text: str, reader: int) -> Select[Any]:
-    matches = literal_column(TABLE).op("MATCH")(bindparam("parts"))
+    matches = literal_column(TABLE).op("MATCH")(bindparam("trigrams"))
     return (
         select(*queries.MESSAGE_COLUMNS)
         .select_from(_index.join(messages, messages.c.id == _index.c.rowid).join(*queries.JOINED_SENDERS))

@@ -28,7 +28,7 @@ from fairlead.paths import state_folder
 from fairlead.store._backend import batches, insert_or_ignore
 from fairlead.store._database import Database
 from fairlead.store._errors import StoreError
-from fairlead.store._prepared import Prepared
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _search as search
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
 _MAX_ID = 2**63 - 1
 
-_BY_KEY = Prepared(queries.BY_KEY)
-_COUNTS = Prepared(queries.COUNTS)
-_DELIVERIES = Prepared(queries.DELIVERIES)
-_INBOX = {stage: Prepared(query) for stage, query in queries.INBOX.items()}
-_MESSAGE = Prepared(queries.MESSAGE)
-_SHOWN_AT_EVENT = Prepared(queries.SHOWN_AT_EVENT)
-_UNANSWERED_BY = Prepared(queries.UNANSWERED_BY)
-_UNANSWERED_FROM = Prepared(queries.UNANSWERED_FROM)
+_BY_KEY = PreparedStatement(queries.BY_KEY)
+_COUNTS = PreparedStatement(queries.COUNTS)
+_DELIVERIES = PreparedStatement(queries.DELIVERIES)
+_INBOX = {stage: PreparedStatement(query) for stage, query in queries.INBOX.items()}
+_MESSAGE = PreparedStatement(queries.MESSAGE)
+_SHOWN_AT_EVENT = PreparedStatement(queries.SHOWN_AT_EVENT)
+_UNANSWERED_BY = PreparedStatement(queries.UNANSWERED_BY)
+_UNANSWERED_FROM = PreparedStatement(queries.UNANSWERED_FROM)
 
 
 def default_mail_url() -> str:
@@ -68,7 +68,7 @@ def default_mail_url() -> str:
 class MailStore(Database):
     """A `MailStorage` in a database. Thread-safe; writers wait for each other.
 
-    One process at a time has it open: another is refused with `MailBusy`. Every error is a `MailError`.
+    One process at a time can have it open. In another, `open` raises `MailBusy`. Every error is a `MailError`.
     """
 
     def __init__(self, backend: Backend, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
@@ -76,13 +76,13 @@ class MailStore(Database):
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
         self.lost_messages = 0
-        """Messages that were lost with a damaged database; whom they concern is told by mail."""
+        """How many messages were lost with a damaged database. Senders and recipients are notified by mail."""
         with self._reading() as connection:
             self._is_indexed = search.has_index(connection)
 
     @classmethod
     def open(cls, url: str | None = None) -> MailStore:
-        """Open the mail store at a URL and upgrade it. A damaged one is set aside, which `warnings` reports."""
+        """Open the mail store at a URL and upgrade it. A damaged store is set aside, which `warnings` reports."""
         with ExitStack() as undo:
             try:
                 backend = backend_for(default_mail_url() if url is None else url)
@@ -101,12 +101,12 @@ class MailStore(Database):
             return store
 
     def close(self) -> None:
-        """Close the database and release its lock. What was stored stays."""
+        """Close the database and release its lock."""
         super().close()
         self._owner_lock.close()
 
     def load(self) -> MailSnapshot:
-        """Return what a `MailCache` starts with."""
+        """Return the initial content of a `MailCache`."""
         with self._reading() as connection:
             all_agents = [agent_from(row) for row in connection.execute(queries.AGENTS)]
             aliases = connection.execute(queries.ALIASES).all()
@@ -125,8 +125,8 @@ class MailStore(Database):
 
     @cached_property
     def team(self) -> TeamStorage:
-        """What is on its way to and from other hosts."""
-        from fairlead.store.mail._team import TeamStore  # who has no team does not load it
+        """The storage of mail to and from other hosts."""
+        from fairlead.store.mail._team import TeamStore  # loaded only by users with a team
 
         return TeamStore(self._reading, self._writing, self._sync, self._add_to_index)
 
@@ -143,14 +143,14 @@ class MailStore(Database):
             connection.execute(queries.UPDATE_AGENT, [{"agent": number, "seen": at} for number, at in seen])
 
     def end_agents(self, agents: Sequence[int], at: float, reason: str, notices: Sequence[OutgoingMessage]) -> None:
-        """Mark agents as ended, bounce what is queued for them, and store the notices about it."""
+        """Mark agents as ended, bounce their queued deliveries, and store the notices about the bounces."""
         with self._writing(durable=bool(notices)) as connection:
             writes.end_agents(connection, agents, at, reason)
             writes.insert_messages(connection, notices)
             self._add_to_index(connection, notices)
 
     def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
-        """Mark agents as alive, queue what had bounced, and return how much that is."""
+        """Mark agents as alive, and queue their bounced deliveries again. Return the sizes of the new queues."""
         with self._writing() as connection:
             sizes = {number: writes.revive_agent(connection, number) for number in agents}
         return {number: size for number, size in sizes.items() if size.queued}
@@ -168,7 +168,7 @@ class MailStore(Database):
     # -- messages --------------------------------------------------------------------------------------
 
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-        """Store messages and their deliveries, and mark what they answer. Return what left the queues by that."""
+        """Store messages and deliveries, and mark the requests that they answer. Return how much left each queue."""
         with self._writing(durable=True) as connection:
             removed = writes.insert_messages(connection, messages)
             self._add_to_index(connection, messages)
@@ -204,11 +204,11 @@ class MailStore(Database):
             return [(row.recipient, delivery_from(row)) for row in rows]
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return what a reader wrote or received in a thread, newest first; reader 0 sees all."""
+        """Return the messages of a thread that a reader wrote or received, newest first; reader 0 sees all."""
         return self._messages(queries.thread(reader), {"thread": thread, "before": _before(before), "limit": limit})
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return messages with a text that a reader wrote or received, newest first; reader 0 sees all."""
+        """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all."""
         with self._reading() as connection:
             rows = search.find(
                 connection, text, reader, limit=limit, before=_before(before), is_indexed=self._is_indexed
@@ -216,7 +216,7 @@ class MailStore(Database):
             return [message_from(row) for row in rows]
 
     def index_messages(self, limit: int) -> bool:
-        """Add some messages of an earlier version to the index of the search. Returns whether there are more."""
+        """Add some messages of an earlier version to the search index. Return whether more are left."""
         if not self._is_indexed:
             return False
         with self._writing() as connection:
@@ -225,7 +225,7 @@ class MailStore(Database):
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
     ) -> list[tuple[Delivery, Message]]:
-        """Return an agent's deliveries, newest first, from before a message; 0 starts at the newest."""
+        """Return an agent's deliveries of messages before an id, newest first; 0 starts at the newest."""
         parameters = {"agent": recipient, "before": _before(before), "limit": limit}
         wanted = set(stages)
         with self._reading() as connection, connection.begin() if len(wanted) > 1 else nullcontext():
@@ -244,13 +244,13 @@ class MailStore(Database):
         return self._unanswered(_UNANSWERED_FROM, {"agent": agent, "limit": limit})
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return which of these requests were not answered, per recipient, including bounced ones."""
+        """Return the unanswered ones of these requests, one for each recipient, including bounced ones."""
         with self._reading() as connection:
             results = (connection.execute(queries.UNANSWERED_AMONG, {"messages": batch}) for batch in batches(messages))
             return [unanswered_from(row) for rows in results for row in rows.all()]
 
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
-        """Return the counts of these agents; an agent with nothing open is left out."""
+        """Return the mail counts of agents, by id. Agents without open mail are left out."""
         with self._reading() as connection:
             return _counts_of(connection, *agents) if len(agents) == 1 else _mail_counts(connection, list(agents))
 
@@ -278,8 +278,8 @@ class MailStore(Database):
         return QueueSummary(tuple((row.name, row.number) for row in rows), sum(int(row.requests or 0) for row in rows))
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
-        """Queue again what was shown at an event and not read since, and return how much that is."""
-        with self._reading() as connection:  # most often there is nothing
+        """Queue the deliveries again that were shown at an event and not read since. Return how many, by agent."""
+        with self._reading() as connection:  # usually the event has shown nothing
             if not _SHOWN_AT_EVENT.rows(connection, {"at_event": event_id}):
                 return {}
         with self._writing() as connection:
@@ -293,7 +293,7 @@ class MailStore(Database):
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
-        """Look at some messages from before a time, oldest first, and delete those that are queued for no agent."""
+        """Check some messages older than a time, oldest first, and delete those that are queued for no agent."""
         with self._writing() as connection:
             parameters = {"horizon": older_than, "limit": limit}
             rows = connection.execute(queries.old_messages(after), parameters).all()
@@ -307,14 +307,14 @@ class MailStore(Database):
         return PruneStep(deleted=len(deleted), after=None if is_last else (rows[-1].at, rows[-1].id))
 
     def prune_agents(self, older_than: float) -> list[int]:
-        """Delete the agents that ended before a time and that no message names, and return their ids."""
+        """Delete the agents that ended before a time and have no messages left. Return their ids."""
         with self._writing() as connection:
             numbers = list(connection.execute(queries.OLD_AGENTS, {"horizon": older_than}).scalars())
             writes.delete_agents(connection, numbers)
         return numbers
 
     def release_space(self) -> int:
-        """Return some free space to the file system, and how many bytes that was."""
+        """Release some free space to the file system. Return the number of bytes."""
         with self._write_lock, self._translate_errors():
             return self._backend.release_space()
 
@@ -331,7 +331,7 @@ class MailStore(Database):
         with self._reading() as connection:
             return [message_from(row) for row in connection.execute(query, parameters)]
 
-    def _unanswered(self, query: Prepared, parameters: dict[str, Any]) -> list[UnansweredRequest]:
+    def _unanswered(self, query: PreparedStatement, parameters: dict[str, Any]) -> list[UnansweredRequest]:
         with self._reading() as connection:
             return [unanswered_from(row) for row in query.rows(connection, parameters)]
 

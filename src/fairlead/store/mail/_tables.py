@@ -33,7 +33,7 @@ class AnyText(TypeDecorator[str]):
 
 
 MESSAGE_ID = BigInteger().with_variant(Integer, "sqlite")
-"""In SQLite, only a column of type INTEGER becomes the key of the rows themselves."""
+"""In SQLite, only a primary key of type INTEGER is the rowid."""
 
 QUEUED = text("stage = 'queued'")
 URGENT = text("stage = 'queued' AND urgent = 1")
@@ -131,7 +131,7 @@ deliveries = Table(
     _partial_index("mail_letters_at_event", "event_id", where=SHOWN_AT_EVENT),
     sqlite_with_rowid=False,
 )
-"""The ledger. Sender, urgent and owed repeat the message's, so that indexes can use them.
+"""The ledger. `sender`, `urgent` and `owed` repeat values of the message, so that indexes can use them.
 
 No other full index starts with the recipient: SQLite has no statistics, and would choose the wrong one.
 """

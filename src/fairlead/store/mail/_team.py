@@ -1,4 +1,4 @@
-"""What is on its way between hosts, as the mail store keeps it."""
+"""The storage of mail between hosts, in the database of the mail store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID, HostRecord, MailUnreachable
-from fairlead.mail.remote import Backlog, Link, Origin, OutgoingParcel, RefusedParcel
+from fairlead.mail.remote import Backlog, Link, Origin, OutgoingPacket, RefusedPacket
 from fairlead.store._backend import batches
-from fairlead.store._prepared import Prepared
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _team_writes as team_writes
 from fairlead.store.mail import _writes as writes
+from fairlead.store.mail._packet_writer import PacketWriter
 from fairlead.store.mail._tables import agents, counters, deliveries
-from fairlead.store.mail._team_seal import Sealer
 from fairlead.store.mail._team_tables import LINKS_LOST, hosts, links, origins, outbox, pending, refused, threads
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
     from fairlead.mail import OutgoingMessage
-    from fairlead.mail.remote import NewParcel, ReceivedBatch
+    from fairlead.mail.remote import NewPacket, ReceivedBatch
 
     Reading = Callable[[], AbstractContextManager[Connection]]
     Writing = Callable[..., AbstractContextManager[Connection]]
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 _OUTGOING: Select[Any] = select(
     outbox.c.id, outbox.c.target, outbox.c.seq, outbox.c.kind, outbox.c.body, outbox.c.at
 ).limit(bindparam("limit"))
-_TO_ALL = Prepared(_OUTGOING.where(outbox.c.id > bindparam("after")).order_by(outbox.c.id))
-_TO_TARGET = Prepared(
+_TO_ALL = PreparedStatement(_OUTGOING.where(outbox.c.id > bindparam("after")).order_by(outbox.c.id))
+_TO_TARGET = PreparedStatement(
     _OUTGOING.where(outbox.c.target == bindparam("host"), outbox.c.seq > bindparam("after")).order_by(outbox.c.seq)
 )
-_LINKS = Prepared(select(links))
-_FIRST_PENDING = Prepared(select(pending.c.id).limit(1))
-_COUNTER = Prepared(queries.COUNTER)
-_ORIGIN = Prepared(
+_LINKS = PreparedStatement(select(links))
+_FIRST_PENDING = PreparedStatement(select(pending.c.id).limit(1))
+_COUNTER = PreparedStatement(queries.COUNTER)
+_ORIGIN = PreparedStatement(
     select(origins.c.message).where(origins.c.host == bindparam("of_host"), origins.c.number == bindparam("of_number"))
 )
-_THREAD = Prepared(
+_THREAD = PreparedStatement(
     select(threads.c.thread).where(threads.c.host == bindparam("of_host"), threads.c.number == bindparam("of_number"))
 )
 
@@ -57,14 +57,14 @@ class TeamStore:
         sync: Callable[[], None],
         add_to_index: Callable[[Connection, Sequence[OutgoingMessage]], None],
     ) -> None:
-        """Use the transactions of a mail store, and its index of the search."""
+        """Use the transactions and the search index of a mail store."""
         self._reading = reading
         self._writing = writing
         self.sync = sync
         self._add_to_index = add_to_index
 
     def save_host(self, record: HostRecord) -> None:
-        """Store a host, replacing what was known of it."""
+        """Store a host. Its previous record is replaced."""
         with self._writing() as connection:
             connection.execute(delete(hosts).where(hosts.c.host == record.host))
             row = {"host": record.host, "name": record.name, "state": record.state, "at": record.at}
@@ -78,8 +78,8 @@ class TeamStore:
 
     # -- sending ---------------------------------------------------------------------------------------
 
-    def seal(self, local_host: str, local_name: str, limit: int, at: float) -> int:
-        """Turn the first pending rows into parcels, durably, and return how many rows that were."""
+    def build_packets(self, local_host: str, local_name: str, limit: int, at: float) -> int:
+        """Build packets from the first pending rows, and return the number of rows. Survives a power failure."""
         with self._reading() as connection:  # most often there is nothing
             if not _FIRST_PENDING.rows(connection, {}):
                 return 0
@@ -89,22 +89,22 @@ class TeamStore:
                     "leave the team, and join it again"
                 )
         with self._writing(durable=True) as connection:
-            return Sealer(connection, local_host, local_name, at).seal(limit)
+            return PacketWriter(connection, local_host, local_name, at).write(limit)
 
-    def post(self, parcel: NewParcel, at: float) -> int:
-        """Put a parcel into the outbox, durably, and return its number."""
+    def post(self, packet: NewPacket, at: float) -> int:
+        """Put a packet into the outbox, durably, and return its number."""
         with self._writing(durable=True) as connection:
-            return team_writes.append(connection, [(parcel, 0)], at)
+            return team_writes.append(connection, [(packet, 0)], at)
 
-    def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingParcel]:
-        """Return parcels to a target after a number, or to all after an id, in order."""
+    def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingPacket]:
+        """Return packets in order: to one target after a number, or to all targets after an id."""
         query = _TO_ALL if target is None else _TO_TARGET
         with self._reading() as connection:
             rows = query.rows(connection, {"host": target, "after": after, "limit": limit})
-        return [OutgoingParcel(*row) for row in rows]
+        return [OutgoingPacket(*row) for row in rows]
 
     def backlogs(self) -> list[Backlog]:
-        """Return what each target has not acknowledged."""
+        """Return the unacknowledged packets of each target, as a range of numbers."""
         query = (
             select(
                 outbox.c.target,
@@ -121,14 +121,14 @@ class TeamStore:
             return [Backlog(*row) for row in connection.execute(query)]
 
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete the parcels up to these numbers, and return how many of each target."""
+        """Delete the packets that targets have acknowledged. Return how many were deleted, by target."""
         known = self.links()
-        news = {host: seq for host, seq in progress.items() if seq > known.get(host, Link()).acknowledged}
-        if not news:
+        advanced = {host: seq for host, seq in progress.items() if seq > known.get(host, Link()).acknowledged}
+        if not advanced:
             return {}
         deleted: dict[str, int] = {}
         with self._writing() as connection:
-            for host, seq in news.items():
+            for host, seq in advanced.items():
                 link = team_writes.link(connection, host)
                 done = connection.execute(delete(outbox).where(outbox.c.target == host, outbox.c.seq <= seq))
                 deleted[host] = done.rowcount
@@ -149,43 +149,46 @@ class TeamStore:
             return _find(connection, _THREAD, wanted)
 
     def others_of(self, message: int) -> str:
-        """Return the recipients of a message of another host that are not on this one; empty if it is not one."""
+        """Return the recipients of a received message that are on other hosts, as JSON; "" for a local message."""
         with self._reading() as connection:
             return connection.execute(select(origins.c.others).where(origins.c.message == message)).scalar() or ""
 
     def apply(self, batch: ReceivedBatch, at: float) -> None:
-        """Store what a batch of parcels changes. It survives a power failure after the next `sync`."""
+        """Store the changes of a batch of received packets. They survive a power failure after the next `sync`."""
         with self._writing() as connection:
             outgoing = [one.outgoing for one in batch.messages]
             writes.insert_messages(connection, outgoing)
             self._add_to_index(connection, outgoing)
             team_writes.apply(connection, batch, at)
 
-    def refused(self, limit: int) -> list[RefusedParcel]:
-        """Return the newest parcels that were kept aside."""
+    def refused(self, limit: int) -> list[RefusedPacket]:
+        """Return the newest packets that could not be applied."""
         with self._reading() as connection:
             rows = connection.execute(select(refused).order_by(refused.c.id.desc()).limit(limit))
             return [
-                RefusedParcel(origin=row.origin, seq=row.seq, kind=row.kind, at=row.at, why=row.why, body=row.body)
+                RefusedPacket(origin=row.origin, seq=row.seq, kind=row.kind, at=row.at, why=row.why, body=row.body)
                 for row in rows
             ]
 
-    # -- what is on its way ----------------------------------------------------------------------------
+    # -- deliveries on their way -----------------------------------------------------------------------
 
     def on_its_way(self, message: int) -> set[int]:
-        """Return the recipients of a message that are on other hosts which have not acknowledged it."""
+        """Return the recipients of a message whose hosts have not acknowledged it."""
         waiting = select(pending.c.recipient).where(pending.c.message == message, pending.c.kind == "message")
-        sealed = (
+        in_packets = (
             select(deliveries.c.recipient)
             .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
             .join(outbox, (outbox.c.message == deliveries.c.message) & (outbox.c.target == agents.c.host))
             .where(deliveries.c.message == message, deliveries.c.recipient >= FIRST_REMOTE_ID)
         )
         with self._reading() as connection:
-            return {*connection.execute(waiting).scalars(), *connection.execute(sealed).scalars()}
+            return {*connection.execute(waiting).scalars(), *connection.execute(in_packets).scalars()}
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-        """Return message, sender and recipient of what is on its way to a host; also of what is queued there."""
+        """Return message, sender and recipient of each delivery on its way to a host.
+
+        `include_arrived` adds the deliveries that are queued on that host.
+        """
         with self._reading() as connection:
             return team_writes.undelivered(connection, host, include_arrived=include_arrived)
 
@@ -199,26 +202,29 @@ class TeamStore:
         notices: Sequence[OutgoingMessage],
         forget: bool,
     ) -> None:
-        """Bounce deliveries (message, recipient) to a host, and empty their parcels; delete them if it is forgotten."""
+        """Bounce deliveries (message, recipient) to a host, and empty their packets.
+
+        With `forget`, everything that waits for the host is deleted.
+        """
         with self._writing(durable=True) as connection:
             team_writes.bounce(connection, bounced, at, why)
             if forget:
                 team_writes.forget(connection, host)
             else:
                 for batch in batches([message for message, _ in bounced]):
-                    team_writes.empty_parcels(connection, host, batch)
+                    team_writes.empty_packets(connection, host, batch)
             writes.insert_messages(connection, notices)
             self._add_to_index(connection, notices)
 
     def forget_team(self) -> None:
-        """Delete all links, hosts and parcels. Messages stay."""
+        """Delete all links, hosts and packets. Messages stay."""
         with self._writing(durable=True) as connection:
             for table in (links, hosts, outbox, pending):
                 connection.execute(delete(table))
             connection.execute(delete(counters).where(counters.c.name == LINKS_LOST))
 
 
-def _find(connection: Connection, query: Prepared, wanted: Iterable[Origin]) -> dict[Origin, int]:
-    """Return the local numbers that a query finds for hosts and their numbers."""
+def _find(connection: Connection, query: PreparedStatement, wanted: Iterable[Origin]) -> dict[Origin, int]:
+    """Return the local number of each origin that a query finds."""
     rows = ((one, query.rows(connection, {"of_host": one.host, "of_number": one.number})) for one in set(wanted))
     return {one: found[0][0] for one, found in rows if found}

@@ -37,7 +37,10 @@ outbox = Table(
     Index("team_outbox_by_message", "message"),
     sqlite_autoincrement=True,
 )
-"""Parcels that their targets have not acknowledged. `seq` has no gaps for a target; `message` is 0 but for messages."""
+"""Packets that their targets have not acknowledged. `seq` has no gaps for a target.
+
+`message` is 0 in packets of other kinds than `message`.
+"""
 
 links = Table(
     "team_links",
@@ -47,7 +50,7 @@ links = Table(
     Column("acknowledged", BigInteger, nullable=False),
     Column("applied", BigInteger, nullable=False),
 )
-"""For each other host: the last number to it, the last that it has acknowledged, the last of its own applied here."""
+"""For each other host the numbers of the packets last sent to it, last acknowledged by it, and last applied here."""
 
 origins = Table(
     "team_origins",
@@ -68,7 +71,7 @@ threads = Table(
     Column("thread", BigInteger, nullable=False),
     Index("team_threads_by_thread", "thread"),
 )
-"""Threads that began on another host, and their number here: also if their first message never came."""
+"""Threads that began on another host, with their local number, even if their first message never arrived."""
 
 hosts = Table(
     "team_hosts",
@@ -79,7 +82,7 @@ hosts = Table(
     Column("at", Double, nullable=False),
     Column("snapshot", LargeBinary, nullable=False),
 )
-"""The other hosts, with the newest news of their agents and topics."""
+"""The other hosts, with the newest snapshot of their agents and topics."""
 
 refused = Table(
     "team_refused",
@@ -92,10 +95,10 @@ refused = Table(
     Column("why", AnyText, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
-"""Parcels that could not be applied, kept aside."""
+"""Packets that could not be applied, kept for inspection."""
 
 LINKS_LOST = "team_links_lost"
-"""Set in `mail_marks` if a link was lost with a damaged database: its numbers are not known any more."""
+"""Set in `mail_marks` if a link was lost with a damaged database. The numbers of its packets are then unknown."""
 
 _TRIGGERS = (
     """
@@ -112,7 +115,7 @@ _TRIGGERS = (
     END
     """,
 )
-"""1099511627776 is `FIRST_REMOTE_ID`. No code that sends or marks can forget another host."""
+"""Triggers, so that no code that changes deliveries can forget other hosts. 1099511627776 is `FIRST_REMOTE_ID`."""
 
 
 def create_triggers(connection: Connection) -> None:

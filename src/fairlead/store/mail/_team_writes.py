@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID
 from fairlead.mail.remote import MESSAGE, RECEIPT, VOID, Link
-from fairlead.store._prepared import Prepared
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import agents, deliveries
 from fairlead.store.mail._team_tables import links, origins, outbox, pending, refused, threads
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fairlead.mail.remote import NewParcel, Receipt, ReceivedBatch
+    from fairlead.mail.remote import NewPacket, Receipt, ReceivedBatch
 
 _MAX_REFUSED = 1000
-_INSERT_ORIGINS = Prepared(insert(origins))
-_INSERT_THREADS = Prepared(insert(threads))
-_INSERT_PENDING = Prepared(insert(pending).values(kind="", message=0, recipient=0))
-_INSERT_OUTBOX = Prepared(insert(outbox).values(target="", seq=0, kind="", message=0, at=0.0, body=b""))
-"""Without the id, which the database chooses."""
-_LINK = Prepared(select(links).where(links.c.host == bindparam("of_host")))
+_INSERT_ORIGINS = PreparedStatement(insert(origins))
+_INSERT_THREADS = PreparedStatement(insert(threads))
+_INSERT_PENDING = PreparedStatement(insert(pending).values(kind="", message=0, recipient=0))
+_INSERT_OUTBOX = PreparedStatement(insert(outbox).values(target="", seq=0, kind="", message=0, at=0.0, body=b""))
+"""`id` is missing in these statements, because the database assigns it."""
+_LINK = PreparedStatement(select(links).where(links.c.host == bindparam("of_host")))
 _UPDATE_SENT, _UPDATE_APPLIED = (
-    Prepared(update(links).where(links.c.host == bindparam("of_host")).values({column: bindparam("number")}))
+    PreparedStatement(update(links).where(links.c.host == bindparam("of_host")).values({column: bindparam("number")}))
     for column in (links.c.last_sent, links.c.applied)
 )
 
 
 def link(connection: Connection, host: str) -> Link:
-    """Return the link to a host; makes one if there is none."""
+    """Return the link to a host, which is created if it is missing."""
     rows = _LINK.rows(connection, {"of_host": host})
     if not rows:
         connection.execute(insert(links).values(host=host, last_sent=0, acknowledged=0, applied=0))
@@ -42,15 +42,15 @@ def link(connection: Connection, host: str) -> Link:
     return Link(rows[0].last_sent, rows[0].acknowledged, rows[0].applied)
 
 
-def append(connection: Connection, parcels: Sequence[tuple[NewParcel, int]], at: float) -> int:
-    """Put parcels, each with its message, into the outbox behind all others; return the last number."""
-    last = {target: link(connection, target).last_sent for target in {parcel.target for parcel, _ in parcels}}
+def append(connection: Connection, packets: Sequence[tuple[NewPacket, int]], at: float) -> int:
+    """Append packets, each with the id of its message, to the outbox. Return the last number."""
+    last = {target: link(connection, target).last_sent for target in {packet.target for packet, _ in packets}}
     rows = []
     seq = 0
-    for parcel, message in parcels:
-        last[parcel.target] = seq = last[parcel.target] + 1
-        row = {"target": parcel.target, "seq": seq, "kind": parcel.kind, "message": message, "at": at}
-        rows.append({**row, "body": parcel.body})
+    for packet, message in packets:
+        last[packet.target] = seq = last[packet.target] + 1
+        row = {"target": packet.target, "seq": seq, "kind": packet.kind, "message": message, "at": at}
+        rows.append({**row, "body": packet.body})
     if rows:
         _INSERT_OUTBOX.run_many(connection, rows)
     if last:
@@ -59,11 +59,11 @@ def append(connection: Connection, parcels: Sequence[tuple[NewParcel, int]], at:
 
 
 def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
-    """Store what parcels change besides the messages themselves."""
+    """Store the changes of received packets, except the messages themselves."""
     _insert_origins(connection, batch)
     for number, recipient, receipt in batch.receipts:
         connection.execute(queries.UPDATE_DELIVERY, _delivery_values(number, recipient, receipt))
-    append(connection, [(parcel, 0) for parcel in batch.replies], at)
+    append(connection, [(packet, 0) for packet in batch.replies], at)
     for kept in batch.refused:
         row = {"origin": kept.origin, "seq": kept.seq, "kind": kept.kind, "at": kept.at, "why": kept.why}
         connection.execute(insert(refused), {**row, "body": kept.body})
@@ -76,7 +76,7 @@ def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
 
 
 def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:
-    """Store where messages come from, and that those to agents that have ended bounced."""
+    """Store the origins of received messages, and pending receipts for those that bounced at an ended agent."""
     new_origins, new_threads, bounced = [], [], []
     for one in batch.messages:
         message, origin = one.outgoing.message, one.origin
@@ -108,13 +108,16 @@ def _delivery_values(number: int, recipient: int, receipt: Receipt) -> dict[str,
 
 
 def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-    """Return message, sender and recipient of what is on its way to a host; also of what is queued there."""
+    """Return message, sender and recipient of each delivery on its way to a host.
+
+    `include_arrived` adds the deliveries that are queued on that host.
+    """
     is_pending = exists().where(
         pending.c.message == deliveries.c.message,
         pending.c.recipient == deliveries.c.recipient,
         pending.c.kind == MESSAGE,
     )
-    is_sealed = exists().where(outbox.c.message == deliveries.c.message, outbox.c.target == host)
+    is_in_packet = exists().where(outbox.c.message == deliveries.c.message, outbox.c.target == host)
     query = (
         select(deliveries.c.message, deliveries.c.sender, deliveries.c.recipient)
         .join_from(agents, deliveries, deliveries.c.recipient == agents.c.id)
@@ -122,12 +125,12 @@ def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> 
         .order_by(deliveries.c.message, deliveries.c.recipient)
     )
     if not include_arrived:
-        query = query.where(or_(is_pending, is_sealed))
+        query = query.where(or_(is_pending, is_in_packet))
     return [(row.message, row.sender, row.recipient) for row in connection.execute(query)]
 
 
 def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float, why: str) -> None:
-    """Bounce deliveries, by message and recipient. They are not sent any more if they are not in a parcel yet."""
+    """Bounce deliveries, by message and recipient. Those that are not in a packet yet will not be sent."""
     for message, recipient in bounced:
         values = {"agent": recipient, "number": message, "stage": "bounced", "bounced": at, "why": why}
         connection.execute(queries.UPDATE_DELIVERY, values)
@@ -138,8 +141,8 @@ def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float
         )
 
 
-def empty_parcels(connection: Connection, host: str, numbers: Sequence[int]) -> None:
-    """Empty the parcels of messages to a host. They keep their places: it may be back one day."""
+def empty_packets(connection: Connection, host: str, numbers: Sequence[int]) -> None:
+    """Empty the packets of messages to a host. They keep their numbers, because the host may come back."""
     connection.execute(
         update(outbox)
         .where(outbox.c.target == host, outbox.c.kind == MESSAGE, outbox.c.message.in_(numbers))
@@ -148,7 +151,7 @@ def empty_parcels(connection: Connection, host: str, numbers: Sequence[int]) -> 
 
 
 def forget(connection: Connection, host: str) -> None:
-    """Delete everything that waits for a host."""
+    """Delete the packets to a host, and the pending messages and receipts for it."""
     connection.execute(delete(outbox).where(outbox.c.target == host))
     of_host = select(origins.c.message).where(origins.c.host == host)
     connection.execute(delete(pending).where(pending.c.kind == RECEIPT, pending.c.message.in_(of_host)))

@@ -8,7 +8,7 @@ from sqlalchemy import delete, exists, func, insert, select, tuple_
 
 from fairlead.mail import QueueSize
 from fairlead.store._backend import batches
-from fairlead.store._prepared import Prepared
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._rows import agent_row, delivery_rows, message_row
 from fairlead.store.mail._tables import agents, aliases, counters, deliveries, messages, subscriptions
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from fairlead.mail import Agent, Alias, OutgoingMessage, Stage
 
-_INSERT_MESSAGES = Prepared(insert(messages))
-_INSERT_DELIVERIES = Prepared(insert(deliveries))
+_INSERT_MESSAGES = PreparedStatement(insert(messages))
+_INSERT_DELIVERIES = PreparedStatement(insert(deliveries))
 _LAST_MESSAGE = "last_message"
 MAY_REPEAT = "it may have been shown before"
-"""Why a delivery is queued again whose reader was killed while it printed."""
+"""The `why` of a delivery that was queued again because its reader was killed while it printed."""
 
 
 def save_agents(connection: Connection, changed: Sequence[Agent], former: Sequence[Alias]) -> None:
@@ -51,7 +51,10 @@ def unsubscribe(connection: Connection, topic: str, agent: int) -> None:
 
 
 def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-    """Insert messages and deliveries, and mark what they answer and notify about. Return what left the queues."""
+    """Insert messages and deliveries, and mark the deliveries that they answer or notify about.
+
+    Return how much left the queue of each agent that has answered.
+    """
     if not outgoing:
         return {}
     _INSERT_MESSAGES.run_many(connection, [message_row(one) for one in outgoing])
@@ -71,14 +74,14 @@ def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage])
 
 
 def end_agents(connection: Connection, numbers: Iterable[int], at: float, reason: str) -> None:
-    """Mark agents as ended, and bounce what is queued for them."""
+    """Mark agents as ended, and bounce their queued deliveries."""
     for number in numbers:
         connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": at})
         connection.execute(queries.UPDATE_QUEUED, {"agent": number, "stage": "bounced", "bounced": at, "why": reason})
 
 
 def revive_agent(connection: Connection, number: int) -> QueueSize:
-    """Mark an agent as alive, queue what had bounced, and return how much that is."""
+    """Mark an agent as alive, and queue its bounced deliveries again. Return the size of the new queue."""
     row = connection.execute(queries.BOUNCED_COUNTS, {"agent": number}).one()
     connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": 0.0})
     connection.execute(queries.UPDATE_BOUNCED, {"agent": number, "stage": "queued", "bounced": 0.0, "why": ""})
@@ -86,7 +89,10 @@ def revive_agent(connection: Connection, number: int) -> QueueSize:
 
 
 def first_queued(connection: Connection, agent: int, limit: int, *, urgent_only: bool) -> list[int]:
-    """Return what is shown next, in order; of urgent messages also what is queued before them in their threads."""
+    """Return the messages to show next, in order.
+
+    With `urgent_only`, these are the urgent messages, and the messages that are queued before them in their threads.
+    """
     if not urgent_only:
         return list(connection.execute(queries.FIRST_QUEUED, {"agent": agent, "limit": limit}).scalars())
     urgent = connection.execute(queries.FIRST_URGENT, {"agent": agent, "limit": limit}).all()
@@ -106,7 +112,7 @@ def mark_shown(connection: Connection, agent: int, numbers: Sequence[int], event
 
 
 def requeue(connection: Connection, event_id: str, bounce_reason: str, *, may_repeat: bool) -> dict[int, QueueSize]:
-    """Queue again what was shown at an event; what is for an agent that has ended bounces."""
+    """Queue the deliveries again that an event has shown. Those to an agent that has ended bounce."""
     requeued: dict[int, QueueSize] = {}
     reset = {"shown": 0.0, "event": "", "event_id": None}
     for row in connection.execute(queries.SHOWN_AT_EVENT, {"at_event": event_id}).all():
@@ -140,13 +146,13 @@ def delete_messages(connection: Connection, numbers: Sequence[int]) -> None:
 
 
 def save_last_deleted(connection: Connection, number: int) -> None:
-    """Store the highest id that no new message may have."""
+    """Store the highest id of all deleted messages. New messages get higher ids."""
     connection.execute(delete(counters).where(counters.c.name == _LAST_MESSAGE))
     connection.execute(insert(counters).values(name=_LAST_MESSAGE, value=number))
 
 
 def delete_empty_threads(connection: Connection) -> None:
-    """Delete the numbers of threads of other hosts that have no message any more."""
+    """Delete the local numbers of other hosts' threads that have no messages left."""
     connection.execute(delete(threads).where(~exists().where(messages.c.thread == threads.c.thread)))
 
 
@@ -164,7 +170,10 @@ def delete_agents(connection: Connection, numbers: Sequence[int]) -> None:
 
 
 def _mark_answered(connection: Connection, outgoing: OutgoingMessage) -> QueueSize:
-    """Mark as answered what a message replies to, and what its recipients asked earlier in the thread."""
+    """Mark the message that is replied to as answered, and earlier requests of the reply's recipients in the thread.
+
+    Return how much left the queue of the agent that answers.
+    """
     agent, message = outgoing.answered_by, outgoing.message
     parameters = {
         "agent": agent,

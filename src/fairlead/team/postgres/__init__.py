@@ -1,4 +1,4 @@
-"""A relay on PostgreSQL: rows as parcels, NOTIFY as the bell, in a schema of its own. A database holds one team."""
+"""A relay on PostgreSQL: packets are rows, changes are notified with NOTIFY. A database holds one team."""
 
 from __future__ import annotations
 

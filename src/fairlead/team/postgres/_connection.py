@@ -1,11 +1,15 @@
-"""A connection to PostgreSQL that never hangs: every wait has an end. Knows no tables.
+"""A connection to PostgreSQL that never hangs: every wait has a timeout. Knows no tables.
 
-Three limits work together. The server answers, or sends or takes some bytes, within the timeout, else the connection
-is given up. While nothing is asked, TCP probes notice a peer that is gone; the server is asked to probe this host
-likewise, so that the lock of a host that vanished is free soon. A statement ends after two minutes in any case.
+There are three limits:
 
-The server confirms a change before it is on its disk, which is several times faster: senders keep a parcel until it
-is acknowledged, and push again what a server that crashed has lost. What must not be lost is written with `durably`.
+- A wait for the server ends with an error if no byte was sent or received within the timeout.
+- While the connection is idle, TCP keepalives detect that the server is gone. The server is configured to probe this
+  host, too, so that it soon releases the lock of a host that vanished.
+- A statement ends after two minutes.
+
+The server confirms a change before it is on its disk, which is several times faster. This is safe for packets: a
+sender keeps them until they are acknowledged, and pushes again those that a crashed server has lost. Data that must
+not be lost is written with `durably`.
 """
 
 from __future__ import annotations
@@ -50,29 +54,29 @@ SELECT set_config('statement_timeout', %s, false), set_config('idle_in_transacti
 DriverError = psycopg.Error
 
 
-class SilentServer(psycopg.OperationalError):
-    """Nothing came from the server for too long."""
+class ServerTimeout(psycopg.OperationalError):
+    """No byte was sent to or received from the server within the timeout."""
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """A connection whose every wait ends once nothing was sent or received for `silence` seconds."""
+    """A connection on which a wait fails if no byte was sent or received for `idle_timeout` seconds."""
 
-    silence: float = 10.0
+    idle_timeout: float = 10.0
 
     def wait(self, gen: PQGen[T], *_args: Any, **_options: Any) -> T:
-        """Run what the driver waits for. Raises `SilentServer`.
+        """Run a generator of the driver to its end, and return its result. Raises `ServerTimeout`.
 
-        The driver's own function does not return to its caller while the server is silent (psycopg 3.2).
+        Replaces the driver's own method, which does not return while the server sends nothing (psycopg 3.2).
         """
         poll = select.poll()
         try:
             wanted = next(gen)
             while True:
                 poll.register(self.pgconn.socket, _events(wanted))
-                found = poll.poll(self.silence * 1000)
-                if not found:
-                    raise SilentServer(f"nothing came from the server for {self.silence:.0f} seconds")
-                wanted = gen.send(_readiness(found[0][1]))
+                ready = poll.poll(self.idle_timeout * 1000)
+                if not ready:
+                    raise ServerTimeout(f"nothing came from the server for {self.idle_timeout:.0f} seconds")
+                wanted = gen.send(_readiness(ready[0][1]))
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -83,25 +87,25 @@ def _events(wanted: Wait) -> int:
 
 
 def _readiness(events: int) -> int:
-    """Return what is possible now; after an error both are, and show it."""
+    """Return whether the socket can be read or written. After an error both are set: either call then raises it."""
     return (Ready.R if events & ~select.POLLOUT else 0) | (Ready.W if events & ~select.POLLIN else 0)
 
 
 def describe(url: str) -> str:
-    """Return how messages name a relay: the URL without its password, and without parameters but the service."""
+    """Return the name of a relay for messages: its URL without the password and all parameters except `service`."""
     shown = redact_url(url)
     return shown if "service=" in shown else shown.partition("?")[0]
 
 
 def connect(url: str, timeout: float) -> LimitedConnection:
-    """Return a connection with all limits set, outside of a transaction. Raises errors of a team only."""
+    """Return a connection in autocommit mode with all limits set. Raises only subclasses of `TeamError`."""
     location = describe(url)
     parameters = _parameters(url, location, timeout)
     try:
         connection = LimitedConnection.connect(**parameters, autocommit=True)
     except psycopg.Error as error:
         raise translate(error, location, hidden=secrets_of(url)) from None
-    connection.silence = timeout
+    connection.idle_timeout = timeout
     try:
         _set_up(connection, timeout)
     except psycopg.Error as error:
@@ -123,12 +127,12 @@ def durably(connection: LimitedConnection) -> Iterator[None]:
 
 
 def listen(connection: LimitedConnection, channel: str) -> None:
-    """Have the server pass on what is notified on a channel."""
+    """Subscribe to the notifications of a channel."""
     connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
 
 
 def delete_in_steps(connection: LimitedConnection, statement: str, values: dict[str, Any]) -> int:
-    """Run a statement that deletes at most `%(step)s` rows until it finds fewer; return how many it deleted."""
+    """Repeat a statement that deletes at most `%(step)s` rows until none are left; return how many were deleted."""
     total = 0
     while True:
         count = connection.execute(statement, {**values, "step": DELETED_AT_ONCE}).rowcount
@@ -138,7 +142,7 @@ def delete_in_steps(connection: LimitedConnection, statement: str, values: dict[
 
 
 def _parameters(url: str, location: str, timeout: float) -> dict[str, Any]:
-    """Return the parameters of a URL, and those that set the limits where the URL does not."""
+    """Return the connection parameters of a URL, with defaults for the limits that it does not set."""
     try:
         given = conninfo.conninfo_to_dict(url)
     except psycopg.Error:

@@ -1,4 +1,4 @@
-"""Errors of the driver as errors of a team, in sentences that say what to do. Knows nothing of statements."""
+"""Translates errors of the driver into `TeamError`s whose messages say what to do. Knows no statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNREACHABLE_STATES: Final = {
     "53300": "the server has too many connections",
 }
 _UNREACHABLE_CLASSES: Final = ("08", "40", "53", "57")
-"""Lost connections, deadlocks and the like, lack of memory, actions of an operator: they pass by themselves."""
+"""Temporary errors: lost connections, deadlocks, lack of memory, actions of an operator."""
 _REFUSED_TEXTS: Final = (
     (r"password authentication failed|no password supplied", _REFUSED_STATES["28P01"]),
     (
@@ -47,11 +47,11 @@ _REFUSED_TEXTS: Final = (
     (r"does not support SSL", "the server does not offer TLS, which the URL requires"),
     (r"certificate|SSL error|sslrootcert", "TLS failed; look at sslmode and sslrootcert in the URL"),
 )
-"""What a connection that fails says: the driver has no state for it. A server in another language is not recognized."""
+"""Error texts of a failed connection, for which the driver has no SQLSTATE. Only English texts are recognized."""
 
 
 def translate(error: psycopg.Error, location: str, *, hidden: tuple[str, ...] = ()) -> TeamError:
-    """Return the error of a team for an error of the driver. `hidden` are passwords, to be removed from its text."""
+    """Return the `TeamError` for an error of the driver. `hidden` are passwords to be removed from its text."""
     state = error.sqlstate
     detail = _detail(error, hidden)
     if state is None:

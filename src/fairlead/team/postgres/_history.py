@@ -1,4 +1,4 @@
-"""`PostgresHistory`: what hosts have copied for the history of their team, as rows."""
+"""`PostgresHistory`: the history of a team as rows in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _END: Final = float("inf")
 _LAST_TEXT: Final = "\U0010ffff"
-"""After every id."""
+"""Sorts after every id."""
 
 
 def open_history(url: str, *, timeout: float = 10.0) -> PostgresHistory:
-    """Connect to a server, and return the history in its database. Raises errors of a team only."""
+    """Connect to a server, and return the history in its database. Raises only subclasses of `TeamError`."""
     return PostgresHistory(url, timeout)
 
 
@@ -37,7 +37,7 @@ class PostgresHistory(StatementRunner):
     def append(
         self, host: str, events: Sequence[TeamEvent], sessions: Sequence[TeamSession], mark: JournalMark
     ) -> None:
-        """Store events and sessions of a host, and how far it is, in one statement."""
+        """Store events and sessions of a host and its new mark, in one statement."""
         latest = {one.id: one for one in sorted(events, key=lambda one: one.stage)}
         newest = {one.session: one for one in sorted(sessions, key=lambda one: one.version)}
         values = {
@@ -64,7 +64,7 @@ class PostgresHistory(StatementRunner):
         self._run(sql.APPEND, values)
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete what is too old or too much, some thousand rows at a time."""
+        """Delete old rows, and those beyond the limit, some thousand at a time."""
         *in_steps, rest = sql.PRUNE
         values = {"host": host, "before": before, "max_events": max_events}
         with self._translating():
@@ -79,7 +79,7 @@ class PostgresHistory(StatementRunner):
         return [_session(row) for row in self._run(sql.SESSIONS, _values(wanted))]
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
-        """Return the sessions whose id begins like this."""
+        """Return the sessions whose id starts with `begins`."""
         return [_session(row) for row in self._run(sql.FIND_SESSIONS, [list(hosts), begins, begins, limit])]
 
     def events(
@@ -91,13 +91,13 @@ class PostgresHistory(StatementRunner):
         return [_event(row) for row in self._run(sql.EVENTS, values)]
 
     def search(self, wanted: HistoryFilter) -> tuple[list[TeamEvent], list[TeamSession]]:
-        """Return a page of events with a text, and the sessions that they are of."""
+        """Return a page of events that contain a text, and the sessions of these events."""
         escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         values = {**_values(wanted), "pattern": f"%{escaped}%", "until": wanted.until or _END}
-        found = [_event(row) for row in self._run(sql.SEARCH, values)]
-        pairs = sorted({(one.host, one.session) for one in found})
+        events = [_event(row) for row in self._run(sql.SEARCH, values)]
+        pairs = sorted({(one.host, one.session) for one in events})
         columns = [[host for host, _ in pairs], [session for _, session in pairs]]
-        return found, [_session(row) for row in self._run(sql.SESSIONS_OF, columns)] if pairs else []
+        return events, [_session(row) for row in self._run(sql.SESSIONS_OF, columns)] if pairs else []
 
 
 def _values(wanted: HistoryFilter) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The statements of the history on PostgreSQL. Texts are compared byte by byte, as hosts compare them."""
+"""The SQL statements of the history. Ids are compared byte by byte (`COLLATE "C"`), as Python compares them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""The leases of a team as rows. Who may take which is decided by the host that asks; here only who was first.
+"""The leases of a team as rows. A host decides which leases it may take; the relay decides which host was first.
 
-Each project has a version, which every change of its leases replaces. A host reads the leases with the version,
-decides, and stores its own only if the version is still that one, in one transaction. No lock is held while a host
-decides, so that one which vanishes holds up nobody.
+Each project has a version, which changes with every change of its leases. A host reads the leases and the version,
+decides, and stores its own leases only if the version is still the same, in one transaction. No lock is held while a
+host decides, so a host that vanishes does not block the others.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fairlead.team._types import LeaseBoard, TeamLease
+from fairlead.team._types import RelayLeases, TeamLease
 from fairlead.team.postgres._connection import durably
 from fairlead.team.postgres._statements import LEASE_CHANNEL, NOW
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 _MAX_ROWS: Final = 20_000
-"""That are read at once: whoever can write to the database could store any number."""
+"""How many leases are read at once. Limited, because anyone who can write to the database could store any number."""
 _MAX_BODY: Final = 16 * 1024
-_IS_THERE: Final = """
+_TABLES_EXIST: Final = """
 SELECT coalesce(has_table_privilege(to_regclass('fairlead.leases'), 'INSERT')
     AND has_table_privilege(to_regclass('fairlead.lease_versions'), 'UPDATE'), false)
 """
 _NEXT: Final = f"greatest(version + 1, ({NOW} * 1000000)::int8)"
-"""A number that a project never had, also after its row was deleted."""
+"""A version that the project never had. It contains the time, so that this is true after its row was deleted."""
 _READ: Final = f"""
 SELECT {NOW}, versions.project, versions.version, leases.host, leases.id, leases.until, leases.body, leases.signature
 FROM fairlead.lease_versions AS versions
@@ -54,7 +54,7 @@ SET project = excluded.project, until = excluded.until, body = excluded.body, si
 """
 _DELETE: Final = "DELETE FROM fairlead.leases WHERE host = %s AND id = ANY (%s) RETURNING project"
 _DELETE_ALL: Final = "DELETE FROM fairlead.leases WHERE host = %s RETURNING project"
-_RING: Final = f"SELECT pg_notify('{LEASE_CHANNEL}', %s)"
+_NOTIFY: Final = f"SELECT pg_notify('{LEASE_CHANNEL}', %s)"
 _PRUNE: Final = (
     f"DELETE FROM fairlead.leases WHERE until < {NOW}",  # noqa: S608
     f"""
@@ -65,27 +65,27 @@ _PRUNE: Final = (
 
 
 class _VersionChanged(Exception):
-    """Another host was first."""
+    """Another host has changed the leases of a project first."""
 
 
 class LeaseRows:
-    """The leases, over the connection of one host. Raises errors of the driver."""
+    """Reads and writes the leases over the connection of one host. Raises errors of the driver."""
 
     def __init__(self, connection: LimitedConnection, host: str) -> None:
         self._connection = connection
         self._host = host
-        row = connection.execute(_IS_THERE).fetchone()
+        row = connection.execute(_TABLES_EXIST).fetchone()
         self.exist = bool(row and row[0])
 
-    def read(self, known: Mapping[str, int], projects: Sequence[str] | None) -> LeaseBoard:
-        """Return the leases of the projects whose version is another one than the known."""
+    def read(self, known: Mapping[str, int], projects: Sequence[str] | None) -> RelayLeases:
+        """Return the leases of the projects whose version differs from `known`."""
         wanted = None if projects is None else list(projects)
         values = [list(known), list(known.values()), wanted, wanted]
         rows = self._connection.execute(_READ, values, binary=True).fetchall()
         if not rows:
             row = self._connection.execute(_READ_CLOCK).fetchone()
-            return LeaseBoard(now=float(row[0]) if row else 0.0, versions={}, leases=())
-        return LeaseBoard(
+            return RelayLeases(now=float(row[0]) if row else 0.0, versions={}, leases=())
+        return RelayLeases(
             now=rows[0][0],
             versions={project: version for _, project, version, *_ in rows},
             leases=tuple(
@@ -96,15 +96,15 @@ class LeaseRows:
         )
 
     def take(self, leases: Sequence[TeamLease], versions: Mapping[str, int], replaced: Sequence[str]) -> bool:
-        """Store leases if the versions of their projects are still these. Survives a crash of the server."""
+        """Store leases if their projects still have these versions. They survive a crash of the server."""
         try:
             with durably(self._connection):
-                for project in sorted({lease.project for lease in leases}):  # all in one order: no deadlock
+                for project in sorted({lease.project for lease in leases}):  # sorted, to avoid deadlocks
                     self._claim(project, versions.get(project))
                 self._delete(replaced)
                 rows = ((one.id, one.project, one.until, one.body, one.signature) for one in leases)
                 self._connection.execute(_STORE, [self._host, *map(list, zip(*rows, strict=True))])
-                self._connection.execute(_RING, [self._host])
+                self._connection.execute(_NOTIFY, [self._host])
         except _VersionChanged:
             return False
         return True
@@ -113,16 +113,16 @@ class LeaseRows:
         """Delete leases of this host."""
         with durably(self._connection):
             self._delete(ids)
-            self._connection.execute(_RING, [self._host])
+            self._connection.execute(_NOTIFY, [self._host])
 
     def drop(self, host: str) -> None:
         """Delete all leases of a host."""
         with durably(self._connection):
             self._touch(self._connection.execute(_DELETE_ALL, [host]).fetchall())
-            self._connection.execute(_RING, [self._host])
+            self._connection.execute(_NOTIFY, [self._host])
 
     def prune(self) -> int:
-        """Delete leases whose time is up; return how many rows."""
+        """Delete expired leases and unused versions; return how many rows."""
         return sum(self._connection.execute(statement).rowcount for statement in _PRUNE)
 
     def _claim(self, project: str, version: int | None) -> None:

@@ -1,4 +1,4 @@
-"""How a host takes its place in the registry, and how a copy of it is recognized. Knows nothing of parcels."""
+"""Registers a host on the relay, and detects a clone of it. Knows nothing of packets."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 CLAIM_SECONDS: Final = 15.0
-"""How long a host waits for its own lock: a server notices within this time that a connection is dead."""
+"""How long a host waits for its own lock. The server detects a dead connection of this host within this time."""
 _POLL_SECONDS: Final = 0.25
 _ADVICE: Final = "run `fairlead team join … --new-identity` on the machine that is the copy"
 
 
-def claim(connection: LimitedConnection, hello: Hello, *, patience: float | None = None) -> None:
-    """Take the lock of a host id, which lasts as long as the connection. Raises `HostCloned` if another keeps it."""
+def claim(connection: LimitedConnection, hello: Hello, *, timeout: float | None = None) -> None:
+    """Take the lock of a host id, which lasts as long as the connection.
+
+    Raises `HostCloned` if another process still holds it at the end of the timeout.
+    """
     digest = hashlib.sha256(b"fairlead-host\0" + hello.host.encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
-    deadline = time.monotonic() + (CLAIM_SECONDS if patience is None else patience)
+    deadline = time.monotonic() + (CLAIM_SECONDS if timeout is None else timeout)
     while True:
         row = connection.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
         if row and row[0]:
@@ -39,7 +42,7 @@ def claim(connection: LimitedConnection, hello: Hello, *, patience: float | None
 
 
 def register(connection: LimitedConnection, hello: Hello, revision: str, location: str) -> Welcome:
-    """Add this host, or renew its entry, in one transaction. Needs the lock."""
+    """Add this host, or update its entry, in one transaction. The caller holds the lock of the host."""
     try:
         with durably(connection):
             team, is_founder = _team(connection, hello, location)
@@ -53,7 +56,7 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
         raise RelayRefused(
             f"{location}: another host of the team has the name {hello.name}; choose another one with --name"
         ) from None
-    asked = time.time()  # here: who waits for the lock of a connection that is dead waits for seconds
+    asked = time.time()  # only now: waiting for the lock of a dead connection takes seconds
     row = connection.execute(sql.READ_CLOCK).fetchone()
     answered = time.time()
     return Welcome(
@@ -68,9 +71,10 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
 
 
 def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[str, bool]:
-    """Return the id of the team, and whether this host founded it.
+    """Return the id of the team, and whether this host created it in this database.
 
-    A database without a team, to which a member connects, has lost its data: the team goes on in it.
+    If a member connects to a database without a team, the database has lost its data. The team is created again under
+    the same id.
     """
     founded = connection.execute(sql.FOUND_TEAM, [hello.team or new_host_id()]).fetchone()
     row = founded or connection.execute(sql.READ_TEAM).fetchone()
@@ -81,7 +85,7 @@ def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[s
 
 
 def _host(connection: LimitedConnection, hello: Hello, location: str) -> bool:
-    """Add or renew the entry of this host; return whether it was not there."""
+    """Add or update the entry of this host; return whether it is a new one."""
     row = connection.execute(sql.READ_HOST, [hello.host]).fetchone()
     if row is None:
         connection.execute(sql.ADD_HOST, [hello.host, hello.name, hello.key, hello.version, hello.boot])

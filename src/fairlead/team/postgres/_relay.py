@@ -1,4 +1,4 @@
-"""`PostgresRelay`: the parcels, the registry and the history of a team as rows, its bell as NOTIFY."""
+"""`PostgresRelay`: the packets, the registry and the leases of a team as rows in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fairlead.team._errors import RelayRefused, TeamError
-from fairlead.team._types import Certificate, Host, Parcel, RelayLoad, Snapshot, Welcome
+from fairlead.team._types import Certificate, Host, Packet, RelayLoad, Snapshot, Welcome
 from fairlead.team.postgres import _statements as sql
-from fairlead.team.postgres._bell import Bell
 from fairlead.team.postgres._connection import connect, delete_in_steps, durably, listen
 from fairlead.team.postgres._leases import LeaseRows
+from fairlead.team.postgres._listener import NotifyListener
 from fairlead.team.postgres._registration import claim, register
 from fairlead.team.postgres._schema import prepare
 from fairlead.team.postgres._statement_runner import StatementRunner
@@ -19,16 +19,16 @@ from fairlead.team.postgres._statement_runner import StatementRunner
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fairlead.team._types import Hello, LeaseBoard, Ring, SnapshotKind, TeamLease
+    from fairlead.team._types import Changes, Hello, RelayLeases, SnapshotKind, TeamLease
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-"""Of the bodies of one pull, or of one statement that pushes."""
+"""The maximum size of all packet bodies in one pull, or in one statement of a push."""
 _TOUCH_SECONDS: Final = 10.0
-"""How old the time may get at which the relay last saw this host, while it reads."""
+"""How often a host that pulls updates its `seen` time on the relay."""
 
 
 def open_relay(url: str, *, timeout: float = 10.0) -> PostgresRelay:
-    """Connect to a server, and return the relay in its database. Raises errors of a team only."""
+    """Connect to a server, and return the relay in its database. Raises only subclasses of `TeamError`."""
     return PostgresRelay(url, timeout)
 
 
@@ -36,16 +36,16 @@ class PostgresRelay(StatementRunner):
     """A connection of this host to a relay on PostgreSQL. See `fairlead.team.relay.Relay` for what each method does."""
 
     def __init__(self, url: str, timeout: float = 10.0) -> None:
-        """Connect to the server. `timeout` is in seconds: for connecting, and for a server that is silent."""
+        """Connect to the server. `timeout` limits connecting and each wait for the server, in seconds."""
         super().__init__(url, timeout)
         self._host = ""
         self._touched = 0.0
         self._lease_rows: LeaseRows | None = None
-        self._bell = Bell()
-        self._connection.add_notify_handler(self._bell.hear)
+        self._listener = NotifyListener()
+        self._connection.add_notify_handler(self._listener.on_notify)
 
     def connect(self, hello: Hello) -> Welcome:
-        """Register this host, or take its place again."""
+        """Register this host, or renew its registration."""
         try:
             return self._connect(hello)
         except TeamError:
@@ -57,7 +57,7 @@ class PostgresRelay(StatementRunner):
             revision = prepare(self._connection, self.location, lambda: connect(self._url, self._timeout))
             claim(self._connection, hello)
             welcome = register(self._connection, hello, revision, self.location)
-            self._host = self._bell.host = hello.host
+            self._host = self._listener.host = hello.host
             for channel in (f"{sql.HOST_CHANNEL}{hello.host}", sql.TEAM_CHANNEL, sql.LEASE_CHANNEL):
                 listen(self._connection, channel)
             self._lease_rows = LeaseRows(self._connection, hello.host)
@@ -66,43 +66,43 @@ class PostgresRelay(StatementRunner):
 
     def close(self) -> None:
         """Close the connection."""
-        self._bell.close()
+        self._listener.close()
         super().close()
 
-    # -- parcels ---------------------------------------------------------------------------------------
+    # -- packets ---------------------------------------------------------------------------------------
 
-    def push(self, parcels: Sequence[Parcel]) -> None:
-        """Store parcels and ring their targets. Those of one statement are stored together, or none of them."""
-        for batch in _batches(parcels):
+    def push(self, packets: Sequence[Packet]) -> None:
+        """Store packets and notify their targets, in one statement for each batch."""
+        for batch in _batches(packets):
             columns = zip(*((one.target, one.seq, one.kind, one.body, one.signature) for one in batch), strict=True)
             self._run(sql.PUSH, [*map(list, columns), self._host, self._host, self._host])
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
-        """Return which numbers of ours to a target are neither there nor acknowledged."""
+        """Return the numbers of this host's packets to a target that are neither stored nor acknowledged."""
         rows = self._run(sql.MISSING, [first, last, self._host, target, target, self._host])
         return [seq for (seq,) in rows]
 
-    def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Parcel]:
-        """Return parcels to this host; fewer than `limit` if they are large."""
+    def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
+        """Return packets for this host; fewer than `limit` if they are large."""
         self._touch()
         rows = self._run(sql.PULL, [self._host, list(skip), limit, _BATCH_BYTES])
         return [
-            Parcel(origin=origin, target=self._host, seq=seq, kind=kind, body=body, signature=signature)
+            Packet(origin=origin, target=self._host, seq=seq, kind=kind, body=body, signature=signature)
             for origin, seq, kind, body, signature in rows
         ]
 
     def acknowledge(self, applied: Mapping[str, int]) -> None:
-        """Record what was applied, remove it, and ring the origins."""
+        """Record which packets were applied, remove them, and notify their origins."""
         if applied:
             given = [list(applied), list(applied.values())]
             self._run(sql.ACKNOWLEDGE, [*given, self._host, self._host, self._host])
 
     def refuse(self, origin: str, last: int) -> None:
-        """Remove parcels without applying them."""
+        """Remove packets without applying them."""
         self._run(sql.REFUSE, [self._host, origin, last])
 
     def progress(self) -> dict[str, int]:
-        """Return up to which number each host has applied the parcels of this one."""
+        """Return up to which number each other host has applied the packets of this host."""
         return dict(self._run(sql.PROGRESS, [self._host]))
 
     # -- the registry ----------------------------------------------------------------------------------
@@ -121,14 +121,14 @@ class PostgresRelay(StatementRunner):
         ]
 
     def add_certificate(self, certificate: Certificate) -> None:
-        """Add a certificate, and ring all hosts."""
+        """Add a certificate, and notify all hosts."""
         one = certificate
         values = [one.host, one.name, one.key, one.verdict, one.by, one.at, one.signature]
         with self._translating(), durably(self._connection):
             self._connection.execute(sql.ADD_CERTIFICATE, [*values, self._host])
 
     def publish(self, snapshot: Snapshot) -> None:
-        """Replace a snapshot of this host if this one is newer, and ring all hosts."""
+        """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
         one = snapshot
         self._run(sql.PUBLISH, [self._host, one.kind, one.version, one.body, one.signature])
 
@@ -141,49 +141,49 @@ class PostgresRelay(StatementRunner):
             for host, kind, version, body, signature, at in rows
         ]
 
-    def forget(self, host: str) -> None:
-        """Delete a host, its snapshots, its leases and what is on its way to it, and ring all others."""
-        self._run(sql.FORGET, [*[host] * 5, self._host])
+    def delete_host(self, host: str) -> None:
+        """Delete a host, its snapshots, its leases and the packets to it, and notify all other hosts."""
+        self._run(sql.DELETE_HOST, [*[host] * 5, self._host])
         if self.has_leases:
             self.drop_leases(host)
 
     def ages(self) -> dict[str, float]:
-        """Return for how many seconds nothing was heard of each host."""
+        """Return for each host the seconds since the relay last saw it."""
         return dict(self._run(sql.AGES))
 
     # -- leases ----------------------------------------------------------------------------------------
 
     @property
     def has_leases(self) -> bool:
-        """Whether there are tables for leases, and the role may use them."""
+        """Whether the tables of the leases exist and the role may write to them."""
         return self._lease_rows is not None and self._lease_rows.exist
 
     @property
-    def has_lease_news(self) -> bool:
-        """Whether another host rang because of a lease since `leases` was last called."""
-        return self._bell.has_lease_news
+    def has_lease_changes(self) -> bool:
+        """Whether another host has changed a lease since the last call of `leases` for all projects."""
+        return self._listener.has_lease_changes
 
-    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> LeaseBoard:
-        """Return the leases of the projects whose version is not the known one; of all, or of some projects."""
+    def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> RelayLeases:
+        """Return the leases of the projects whose version differs from `known`; of all projects, or of `projects`."""
         if projects is None:
-            self._bell.has_lease_news = False
+            self._listener.has_lease_changes = False
         with self._translating():
             return self._leases.read(known or {}, projects)
 
     def take_leases(
         self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
     ) -> bool:
-        """Store leases of this host if the versions of their projects are still these."""
+        """Store leases of this host if their projects still have these versions."""
         with self._translating():
             return self._leases.take(leases, versions, replaced)
 
     def release_leases(self, ids: Sequence[str]) -> None:
-        """Delete leases of this host, and ring all hosts."""
+        """Delete leases of this host, and notify all hosts."""
         with self._translating():
             self._leases.release(ids)
 
     def drop_leases(self, host: str) -> None:
-        """Delete all leases of a host, and ring all hosts."""
+        """Delete all leases of a host, and notify all hosts."""
         with self._translating():
             self._leases.drop(host)
 
@@ -199,26 +199,26 @@ class PostgresRelay(StatementRunner):
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete what is on its way to hosts that were not heard of since, and leases whose time is up."""
+        """Delete the packets to hosts that have not connected since a time, and expired leases."""
         with self._translating():
-            total = delete_in_steps(self._connection, sql.PRUNE_PARCELS, {"before": hosts_before})
+            total = delete_in_steps(self._connection, sql.PRUNE_PACKETS, {"before": hosts_before})
             return total + (self._leases.prune() if self.has_leases else 0)
 
     def load(self) -> RelayLoad:
         """Return how much the relay holds."""
-        ((parcels, oldest, events, size),) = self._run(sql.LOAD)
-        return RelayLoad(parcels=parcels, oldest=oldest, events=events, bytes=size)
+        ((packets, oldest, events, size),) = self._run(sql.LOAD)
+        return RelayLoad(packets=packets, oldest=oldest, events=events, bytes=size)
 
     # -- waiting ---------------------------------------------------------------------------------------
 
-    def wait(self, seconds: float) -> Ring:
-        """Wait until another host rang, `wake` was called, or the time is up."""
+    def wait(self, seconds: float) -> Changes:
+        """Wait until another host has changed something, `wake` is called, or the time is up."""
         with self._translating():
-            return self._bell.wait(self._connection.pgconn, seconds)
+            return self._listener.wait(self._connection.pgconn, seconds)
 
     def wake(self) -> None:
-        """End `wait`, also the next one if none is running."""
-        self._bell.wake()
+        """End the current `wait`, or the next one if none is running."""
+        self._listener.wake()
 
     # -- statements ------------------------------------------------------------------------------------
 
@@ -230,9 +230,9 @@ class PostgresRelay(StatementRunner):
             self._touched = now
 
 
-def _batches(parcels: Sequence[Parcel]) -> Iterator[list[Parcel]]:
-    """Yield parcels in order, in groups of a limited size; one that is larger is alone."""
-    sizes = itertools.accumulate(len(one.body) for one in parcels)
-    groups = itertools.groupby(zip(sizes, parcels, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
+def _batches(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
+    """Yield the packets in order, in batches of limited size. A packet above the limit is in a batch alone."""
+    sizes = itertools.accumulate(len(one.body) for one in packets)
+    groups = itertools.groupby(zip(sizes, packets, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
     for _, group in groups:
-        yield [parcel for _, parcel in group]
+        yield [packet for _, packet in group]

@@ -1,7 +1,7 @@
-"""Creates and upgrades the schema of a relay, if the role may. Knows revisions, not what the tables are for.
+"""Creates and upgrades the schema of a relay. Knows revisions, not what the tables are for.
 
-Hosts are upgraded one by one, so a relay may be one revision newer than a host, or one older where the role may not
-upgrade it.
+Hosts are upgraded one by one, so the schema may be one revision newer than a host expects. It may be one revision
+older if the role of the host may not upgrade it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 REVISIONS: Final = ("0001", "0002")
-"""All revisions, oldest first; repeated here to recognize a current relay without Alembic."""
+"""All revisions, oldest first. Repeated here, so that a current schema is recognized without importing Alembic."""
 UPGRADE_SECONDS: Final = 300.0
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -44,7 +44,7 @@ Step = Literal["use", "upgrade", "use-or-upgrade", "create", "too-new"]
 
 
 def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
-    """Return what to do with a relay of a revision; None is one without a schema."""
+    """Return what to do with a schema of the revision `current`; None if there is no schema."""
     if current is None:
         return "create"
     if current not in known:
@@ -55,7 +55,7 @@ def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
 
 
 def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[], LimitedConnection]) -> str:
-    """Return the revision of the relay, after creating or upgrading its schema if need be."""
+    """Create or upgrade the schema if necessary, and return its revision."""
     current = revision_of(connection)
     step = plan(current)
     if step == "use":
@@ -89,12 +89,12 @@ def revision_of(connection: psycopg.Connection[tuple[object, ...]]) -> str | Non
 
 
 def upgrade(connection: LimitedConnection) -> None:
-    """Create the schema, or upgrade it to the newest revision, in one transaction; another host waits meanwhile."""
+    """Create the schema, or upgrade it to the newest revision, in one transaction. Other hosts wait until it ends."""
     from sqlalchemy import create_engine
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import StaticPool
 
-    connection.silence = UPGRADE_SECONDS
+    connection.idle_timeout = UPGRADE_SECONDS
     connection.execute("SELECT set_config('statement_timeout', %s, false)", [f"{UPGRADE_SECONDS:.0f}s"])
     connection.autocommit = False
     engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
@@ -144,9 +144,9 @@ UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE versi
 
 
 def schema_sql(role: str = "fairlead") -> str:
-    """Return the SQL with which an administrator creates the schema for a role that cannot create anything.
+    """Return the SQL with which an administrator creates the schema for a role that cannot create one.
 
-    It upgrades an older schema, and may be run again: it changes nothing then.
+    The SQL also upgrades an older schema. It can be run repeatedly.
     """
     name = '"' + role.replace('"', '""') + '"'
     return "\n\n".join(
@@ -169,7 +169,7 @@ def _statements() -> Iterable[str]:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in metadata.sorted_tables:
         yield f"{str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).strip()};"
-        for column in table.columns:  # a column that came later has a default
+        for column in table.columns:  # columns of later revisions have a default
             if column.server_default is not None and not column.primary_key:
                 definition = str(CreateColumn(column).compile(dialect=dialect)).strip()
                 yield f"ALTER TABLE {table.fullname} ADD COLUMN IF NOT EXISTS {definition};"

@@ -1,4 +1,4 @@
-"""Runs statements over one connection, and raises what fails as errors of a team. Knows no statement."""
+"""Runs statements over one connection, and translates errors of the driver into `TeamError`s. Knows no statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StatementRunner:
-    """A connection to the database of a relay. `timeout` is for connecting, and for a server that is silent."""
+    """A connection to the database of a relay. `timeout` limits connecting and each wait for the server, in seconds."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.location = describe(url)
@@ -34,7 +34,7 @@ class StatementRunner:
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Raise errors of the driver as those of a team. After `RelayUnreachable` the connection is closed."""
+        """Raise errors of the driver as `TeamError`s. After `RelayUnreachable` the connection is closed."""
         try:
             yield
         except DriverError as error:

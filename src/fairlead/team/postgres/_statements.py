@@ -1,6 +1,6 @@
-"""The statements of the relay. Each is one round trip; those that ring others do so in the same statement.
+"""The SQL statements of the relay. Each is one round trip, and sends its own notifications.
 
-`%b` passes a value in binary form, without the detour of text for bytes.
+`%b` passes a value in binary form, which avoids encoding bytes as text.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from typing import Final
 
 NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 HOST_CHANNEL: Final = "fairlead_host_"
-"""With the id of a host: what concerns it alone."""
+"""The prefix of the channel of one host; its id follows."""
 TEAM_CHANNEL: Final = "fairlead_team"
 LEASE_CHANNEL: Final = "fairlead_leases"
-PARCELS_RING: Final = "parcels:"
-PROGRESS_RING: Final = "progress:"
-"""What a notification to a host is about, before the id of its sender. Earlier versions send the id alone."""
+PACKETS_NOTICE: Final = "parcels:"
+PROGRESS_NOTICE: Final = "progress:"
+"""The prefix of a notification to a host says what it is about. The id of the sender follows.
+
+Older versions send only the id.
+"""
 
 # -- connecting -------------------------------------------------------------------------------------------
 
@@ -31,7 +34,7 @@ IS_REMOVED: Final = "SELECT 1 FROM fairlead.certificates WHERE host = %s AND ver
 TOUCH: Final = f"UPDATE fairlead.hosts SET seen = {NOW} WHERE id = %s"  # noqa: S608
 READ_CLOCK: Final = f"SELECT {NOW}"
 
-# -- parcels ----------------------------------------------------------------------------------------------
+# -- packets ----------------------------------------------------------------------------------------------
 
 PUSH: Final = f"""
 WITH given AS (
@@ -45,7 +48,7 @@ WITH given AS (
     ON CONFLICT DO NOTHING
     RETURNING target
 )
-SELECT pg_notify('{HOST_CHANNEL}' || target, '{PARCELS_RING}' || %b::text)
+SELECT pg_notify('{HOST_CHANNEL}' || target, '{PACKETS_NOTICE}' || %b::text)
 FROM (SELECT DISTINCT target FROM stored) AS targets
 """  # noqa: S608
 MISSING: Final = """
@@ -66,7 +69,7 @@ SELECT origin, seq, kind, body, signature FROM (
 WHERE total <= %b::int8 OR total = octet_length(body)
 ORDER BY origin, seq
 """
-"""Of large parcels as many as fit into the last value, but at least one."""
+"""The last value limits the total size of the packets. At least one is returned."""
 ACKNOWLEDGE: Final = f"""
 WITH given AS (SELECT * FROM unnest(%b::text[], %b::int8[]) AS given (origin, seq)
 ), recorded AS (
@@ -76,7 +79,7 @@ WITH given AS (SELECT * FROM unnest(%b::text[], %b::int8[]) AS given (origin, se
     DELETE FROM fairlead.parcels USING given
     WHERE parcels.target = %b::text AND parcels.origin = given.origin AND parcels.seq <= given.seq
 )
-SELECT pg_notify('{HOST_CHANNEL}' || origin, '{PROGRESS_RING}' || %b::text) FROM given
+SELECT pg_notify('{HOST_CHANNEL}' || origin, '{PROGRESS_NOTICE}' || %b::text) FROM given
 """  # noqa: S608
 REFUSE: Final = "DELETE FROM fairlead.parcels WHERE target = %s AND origin = %s AND seq <= %s"
 PROGRESS: Final = "SELECT target, seq FROM fairlead.progress WHERE origin = %s"
@@ -113,18 +116,18 @@ LEFT JOIN unnest(%b::text[], %b::text[], %b::int8[]) AS known (host, kind, versi
 WHERE snapshots.host <> %b::text AND snapshots.version > coalesce(known.version, -1)
 ORDER BY snapshots.host, snapshots.kind
 """
-FORGET: Final = f"""
-WITH forgotten AS (DELETE FROM fairlead.hosts WHERE id = %b::text),
-    untold AS (DELETE FROM fairlead.snapshots WHERE host = %b::text),
-    undelivered AS (DELETE FROM fairlead.parcels WHERE target = %b::text),
-    uncounted AS (DELETE FROM fairlead.progress WHERE target = %b::text OR origin = %b::text)
+DELETE_HOST: Final = f"""
+WITH deleted_host AS (DELETE FROM fairlead.hosts WHERE id = %b::text),
+    deleted_snapshots AS (DELETE FROM fairlead.snapshots WHERE host = %b::text),
+    deleted_packets AS (DELETE FROM fairlead.parcels WHERE target = %b::text),
+    deleted_progress AS (DELETE FROM fairlead.progress WHERE target = %b::text OR origin = %b::text)
 SELECT pg_notify('{TEAM_CHANNEL}', %b::text)
 """  # noqa: S608
 AGES: Final = f"SELECT id, greatest(0, {NOW} - seen) FROM fairlead.hosts"  # noqa: S608
 
 # -- its size ---------------------------------------------------------------------------------------------
 
-PRUNE_PARCELS: Final = """
+PRUNE_PACKETS: Final = """
 DELETE FROM fairlead.parcels WHERE (target, origin, seq) IN (
     SELECT target, origin, seq FROM fairlead.parcels
     WHERE target IN (SELECT id FROM fairlead.hosts WHERE seen < %(before)s) LIMIT %(step)s

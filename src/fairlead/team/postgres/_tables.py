@@ -1,4 +1,4 @@
-"""The tables of the relay, in a schema of their own. Times are seconds since 1970 by the clock of the server."""
+"""The tables of the relay, in the schema `fairlead`. Times are seconds since 1970 by the clock of the server."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ hosts = Table(
     UniqueConstraint("name", name="hosts_name"),
 )
 
-parcels = Table(
+packets = Table(
     "parcels",
     metadata,
     _text("target", key=True),
@@ -73,7 +73,7 @@ parcels = Table(
     _bytes("signature"),
     _time("at"),
 )
-"""What is on its way. The key is in the order in which a target reads."""
+"""Packets that are not acknowledged yet. The columns of the key are in the order in which a target reads."""
 
 progress = Table(
     "progress",
@@ -82,7 +82,7 @@ progress = Table(
     _text("target", key=True),
     Column("seq", BigInteger, nullable=False),
 )
-"""Up to which number a target has applied the parcels of an origin."""
+"""Up to which number a target has applied the packets of an origin."""
 
 certificates = Table(
     "certificates",
@@ -128,7 +128,7 @@ lease_versions = Table(
     Column("version", BigInteger, nullable=False),
     _time("at"),
 )
-"""Which change of its leases a project is at."""
+"""The version of each project, which changes with every change of its leases."""
 
 events = Table(
     "events",
@@ -162,7 +162,7 @@ history = Table(
     _bytes("signature"),
     Index("history_by_time", "last"),
 )
-"""Sessions of which events were copied, with their figures."""
+"""Sessions whose events were copied, with their statistics."""
 
 marks = Table(
     "marks",
@@ -171,4 +171,4 @@ marks = Table(
     Column("segment", BigInteger, nullable=False),
     Column("position", BigInteger, nullable=False),
 )
-"""Up to where each host has copied its journal, written with the events before that."""
+"""Up to where each host has copied its journal. Written in the same transaction as the events."""

@@ -1,1 +1,1 @@
-"""What the view shows, computed without a screen."""
+"""The content of the view, computed without a screen."""

@@ -1,6 +1,6 @@
-"""Answering a question in the view: what is shown, and what each key does. Knows no screen and no daemon.
+"""The form in which a question is answered: its text, and the effects of keys. Knows no screen and no daemon.
 
-Allowing takes a key of its own, other than the one that opens the form: a key that is pressed twice allows nothing.
+The key that allows differs from the key that opens the form, so that a key pressed twice allows nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from fairlead.tui.model._layout import StyledText, StyleName
 
 Mode: TypeAlias = Literal["decide", "deny", "choose", "text", "reason"]
-"""decide: allow or deny. deny: only that. choose: an option of a choice. text: another answer to it.
-reason: of a denial."""
+"""The mode of the form.
+
+decide  allow or deny
+deny    only deny
+choose  choose an option
+text    type another answer
+reason  type the reason of a denial
+"""
 
 _TAB = 4
 _HINTS: dict[Mode, str] = {
@@ -33,7 +39,7 @@ _TEXT_HINTS = {"text": "Enter answers, Esc goes back", "reason": "a reason, or n
 
 
 class ShownChoice(msgspec.Struct, frozen=True):
-    """One thing to choose, as the daemon lists it."""
+    """One question with options, as the daemon lists it."""
 
     question: str
     options: tuple[str, ...] = ()
@@ -51,13 +57,13 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     choices: tuple[ShownChoice, ...] = ()
     host: str = ""
-    """The other host that it is asked on."""
+    """The other host on which the question is asked; "" for this host."""
     only_deny: str = ""
-    """Why it cannot be allowed from here."""
+    """The reason why it cannot be allowed from here; "" if it can."""
 
     @property
     def session_id(self) -> str:
-        """The id of the session that asks, as the view knows it."""
+        """The id that the asking session has in the view."""
         name = f"{self.session}/{self.agent}" if self.agent else self.session
         return f"{name}@{self.host}" if self.host else name
 
@@ -68,41 +74,41 @@ class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenQuestions(msgspec.Struct, frozen=True):
-    """What the daemon answers."""
+    """The daemon's list of open questions."""
 
     questions: tuple[OpenQuestion, ...] = ()
     enabled: bool = False
     hosts: dict[str, bool] = {}
-    """The other hosts, and whether they take answers from here."""
+    """The other hosts → whether they accept answers from this host."""
 
 
-class Send(NamedTuple):
-    """An answer that is to be given."""
+class SendAnswer(NamedTuple):
+    """Send an answer to the daemon."""
 
     body: dict[str, Any]
 
 
-Effect: TypeAlias = Send | Literal["", "go", "close"]
-"""What a key asks for beside a change of the form."""
+Effect: TypeAlias = SendAnswer | Literal["", "go", "close"]
+"""The effect of a key, besides a change of the form: send an answer, go to the pane, close the form, or nothing."""
 
 
 class AnswerForm:
-    """One question that is being answered."""
+    """The state of the form for one question."""
 
     def __init__(self, question: OpenQuestion) -> None:
         self.question = question
         self._first: Mode = "deny" if question.only_deny else "choose" if question.choices else "decide"
         self.mode: Mode = self._first
         self.value = ""
-        """What was typed."""
+        """The typed text."""
         self._answers: list[str] = []
         self._marked: set[int] = set()
-        """The options of the current choice that were chosen, where several can be."""
+        """The marked options of the current choice, if several can be chosen."""
 
     # -- keys ------------------------------------------------------------------------------------------
 
     def press(self, key: str, character: str | None = None) -> Effect:
-        """Apply a key."""
+        """Apply a key, and return its effect."""
         if self.mode in ("text", "reason"):
             return self._type(key, character)
         if key in ("escape", "q", "ctrl+c"):
@@ -114,12 +120,12 @@ class AnswerForm:
         return self._choose(key) if self.mode == "choose" else self._decide(key)
 
     def paste(self, text: str) -> None:
-        """Add what is pasted, as one line."""
+        """Add pasted text as one line."""
         if self.mode in ("text", "reason"):
             self.value += one_line(text)
 
     def _decide(self, key: str) -> Effect:
-        return Send({"decision": "allow"}) if key == "y" else ""
+        return SendAnswer({"decision": "allow"}) if key == "y" else ""
 
     def _edit(self, mode: Mode) -> Effect:
         self.mode, self.value = mode, ""
@@ -154,7 +160,7 @@ class AnswerForm:
 
     def _typed(self) -> Effect:
         if self.mode == "reason":
-            return Send({"decision": "deny", "reason": self.value.strip()})
+            return SendAnswer({"decision": "deny", "reason": self.value.strip()})
         return self._answered(self.value.strip()) if self.value.strip() else ""
 
     def _answered(self, text: str) -> Effect:
@@ -162,7 +168,7 @@ class AnswerForm:
         self._marked, self.mode = set(), "choose"
         if len(self._answers) < len(self.question.choices):
             return ""
-        return Send({"decision": "allow", "choose": self._answers})
+        return SendAnswer({"decision": "allow", "choose": self._answers})
 
     # -- text ------------------------------------------------------------------------------------------
 
@@ -171,7 +177,7 @@ class AnswerForm:
         return self.question.choices[min(len(self._answers), len(self.question.choices) - 1)]
 
     def lines(self, cells: int) -> list[list[StyledText]]:
-        """Return what is asked, all of it: a choice with its options, or the command or change."""
+        """Return the lines of the question: a choice with its options, or the whole command or change."""
         lines = self._question_lines(cells)
         if self.question.only_deny:
             why = f"It can only be denied from here: {one_line(self.question.only_deny)}."
@@ -197,7 +203,7 @@ class AnswerForm:
                 yield from _paragraph(about, " " * len(before), "dim", cells)
 
     def prompt(self, cells: int) -> list[StyledText]:
-        """Return the last line: the keys, or what is typed."""
+        """Return the last line of the form: the keys, or the typed text."""
         hint = _HINTS[self.mode]
         if self.mode not in ("text", "reason"):
             if self.mode == "choose" and self._choice.several:
@@ -208,7 +214,7 @@ class AnswerForm:
 
 
 def _paragraph(text: str, before: str, style: StyleName, cells: int) -> Iterator[StyledText]:
-    """Yield all of a text as lines of at most `cells` cells, behind what stands before the first one."""
+    """Yield a text as lines of at most `cells` cells. `before` precedes the first line, and the others are indented."""
     lines = [line.expandtabs(_TAB) for line in printable_lines(text)]
     for part in (part for line in lines for part in wrap_line(line, cells - len(before))):
         yield f"{before}{part}", style

@@ -1,4 +1,4 @@
-"""The selected line in full, in three lines below the list."""
+"""The details of the selected line, shown in three lines below the list."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
 
 _NEWER = 5.0
-"""Seconds by which the last activity must be newer than the evidence to be shown."""
+"""The last activity is shown if it is newer than the evidence by this many seconds."""
 _TAB = 4
 _LONG = 60
-"""Characters of a question that may not fit into the line of its state."""
+"""Characters. A longer question may not fit into the line with the state."""
 
 
 class Detail(NamedTuple):
-    """Three lines: what it is, its state and the evidence for it, and where it runs; and what the user is asked."""
+    """The details of a line: its name, its state with the evidence, its place, and the question to the user."""
 
     name: str = ""
     state: str = ""
     place: str = ""
     question: tuple[str, ...] = ()
-    """The lines of a command, a change or a question that the user is asked about, if it has more than one."""
+    """The lines of the question, command or change that the user is asked about, if it needs more than one."""
 
 
 def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Callable[[Session], str]) -> Detail:
-    """Return everything that is known of a line; `question_of` returns what a session asks the user."""
+    """Return the details of a line. `question_of` returns the question of a session."""
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)
     if line.kind == "host":
         data = tree.data(line)
-        heard = data.host.text(now) if data.host else ""
-        return Detail(f"host {line.id}", heard, totals_text(data.totals) if data.totals else "")
+        text = data.host.text(now) if data.host else ""
+        return Detail(f"host {line.id}", text, totals_text(data.totals) if data.totals else "")
     if session is None:
         totals = tree.data(line).totals
         return Detail(one_line(short_path(line.id)), totals_text(totals) if totals else "")
@@ -56,7 +56,7 @@ def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Cal
     return Detail(display_name(session), state, place, _lines_of(question_of(session) if session.ended is None else ""))
 
 
-@lru_cache(maxsize=2)  # it is asked for twice a second
+@lru_cache(maxsize=2)  # called twice a second
 def _lines_of(question: str) -> tuple[str, ...]:
     lines = [line.expandtabs(_TAB) for line in printable_lines(question)]
     return tuple(lines) if len(lines) > 1 or len(lines[0]) > _LONG else ()

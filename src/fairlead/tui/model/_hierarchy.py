@@ -1,4 +1,4 @@
-"""Main sessions by their folders, and the subagents below each."""
+"""The main sessions by folder, and their subagents."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ if TYPE_CHECKING:
 
     from fairlead.sessions import Session
 
-_NONE: frozenset[str] = frozenset()
+_EMPTY: frozenset[str] = frozenset()
 
 
 def folder_of(session: Session) -> str:
-    """Return the folder that decides the project: it stays the same when the agent changes its directory."""
+    """Return the folder that determines a session's project. It does not change with the agent's working directory."""
     return session.project or session.cwd
 
 
 class SessionHierarchy:
-    """All sessions, in whatever order they arrive. A subagent whose parent is unknown counts as a main session."""
+    """All sessions as a hierarchy, added in any order. A subagent with an unknown parent counts as a main session."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
         self.roots: dict[str, set[str]] = {}
-        """Folder → the main sessions that work there."""
+        """Folder → its main sessions."""
         self._children: dict[str, set[str]] = {}
 
     def put(self, session: Session) -> frozenset[str]:
-        """Add or replace a session. Returns the sessions that moved because of it, and their main sessions."""
+        """Add or replace a session. Return the sessions that moved in the hierarchy, and their main sessions."""
         old = self.sessions.get(session.id)
         if old is not None and (old.parent, folder_of(old)) == (session.parent, folder_of(session)):
             self.sessions[session.id] = session
-            return _NONE
+            return _EMPTY
         moved = self._unlink(old) if old is not None else self._related(session.id)
         self.sessions[session.id] = session
         if session.parent:
@@ -41,9 +41,9 @@ class SessionHierarchy:
         return moved | related
 
     def drop(self, session_id: str) -> frozenset[str]:
-        """Remove a session and return the sessions that moved. Its subagents stay until they are dropped, too."""
+        """Remove a session, and return the sessions that moved. Its subagents stay until they are dropped, too."""
         session = self.sessions.get(session_id)
-        return _NONE if session is None else self._unlink(session)
+        return _EMPTY if session is None else self._unlink(session)
 
     def root(self, session_id: str) -> str:
         """Return the main session of a subagent; the id itself if its parent is unknown."""
@@ -59,7 +59,7 @@ class SessionHierarchy:
         return session_id
 
     def ancestors(self, session_id: str) -> Iterator[str]:
-        """Yield the parent of a session, the parent of that, and so on."""
+        """Yield the parent of a session, then the parent's parent, and so on."""
         seen = {session_id}
         while (session := self.sessions.get(session_id)) and session.parent in self.sessions:
             session_id = session.parent
@@ -70,7 +70,7 @@ class SessionHierarchy:
 
     def children(self, session_id: str) -> set[str] | frozenset[str]:
         """Return the ids of a session's direct subagents."""
-        return self._children.get(session_id, _NONE)
+        return self._children.get(session_id, _EMPTY)
 
     def _descendants(self, session_id: str) -> Iterator[str]:
         pending, seen = [session_id], {session_id}
@@ -82,7 +82,7 @@ class SessionHierarchy:
                     yield child
 
     def _root_of_cycle(self, start: str) -> str:
-        """Return one session of a cycle, always the same. Only corrupt data makes a cycle."""
+        """Return one session of a cycle, always the same one. Only corrupt data contains cycles."""
         cycle = [start]
         while (parent := self.sessions[cycle[-1]].parent) != start:
             cycle.append(parent)

@@ -1,4 +1,4 @@
-"""The history as lines: sessions, what a search has found, the events of one session, what happened meanwhile."""
+"""The lines of the history: sessions, search results, the events of one session, the summary of an absence."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fairlead.sessions import Absence, HistoryPage, HistorySession, SessionHistory, TimelineEntry
+    from fairlead.tui._source import TimelineEvent
     from fairlead.tui.model._layout import StyledText, StyleName
 
 Since: TypeAlias = Literal["today", "left", "0"]
@@ -20,14 +21,15 @@ Since: TypeAlias = Literal["today", "left", "0"]
 _TITLES: dict[str, str] = {"today": "today", "left": "since you left", "0": "all that is kept"}
 _EMPHASIZED = frozenset({"blocked", "failed", "asked"})
 _WIDE = 110
-"""From this width on, a session's line has its blocked events and subagents in columns of their own."""
+"""From this width on, blocked events and subagents have separate columns."""
 _PROJECT, _WIDE_PROJECT = 12, 20
 _EVENT, _TOOL, _VERDICT = 18, 10, 8
+_TIMELINE_TOOL = 12
 _MAX_ENDED = 8
 
 
 class HistoryView(msgspec.Struct, frozen=True):
-    """What of the history is shown."""
+    """The period, grouping and search of the history that is shown."""
 
     since: Since = "today"
     by_project: bool = False
@@ -37,14 +39,14 @@ class HistoryView(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(NamedTuple):
-    """One line; `id` is the session that it leads to, "" if to none."""
+    """One line. `id` is the session that the line opens; "" if it cannot be selected."""
 
     id: str
     pieces: list[StyledText]
 
 
 def title(page: HistoryPage, view: HistoryView) -> list[StyledText]:
-    """Return the first line of the screen: what is shown, and the sums."""
+    """Return the first line of the screen: the period or search, and the totals."""
     period = _TITLES[view.since]
     if view.search:
         found = f"{len(page.matches)}{'+' if page.next else ''} found"
@@ -80,7 +82,7 @@ def history_lines(
 
 
 def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]:
-    """Return a session's figures, its subagents and its events, the newest last."""
+    """Return the lines of a session: its counts and costs, its subagents, and its events, the newest last."""
     one = history.session
     end = "it runs" if one.ended is None else f"ended {_clock(one.ended, now)} {one_line(one.end_reason)}".rstrip()
     length = duration((now if one.ended is None else one.ended) - one.started)
@@ -101,7 +103,7 @@ def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]
 
 
 def absence_lines(absence: Absence, project_of: Callable[[str], str]) -> list[list[StyledText]]:
-    """Return what happened while the user was away."""
+    """Return the lines of the summary of the user's absence."""
     away, now = duration(absence.now - absence.since), absence.now
     sums = f" {absence.active} session{'' if absence.active == 1 else 's'} worked, {money(absence.usd)}"
     lines: list[list[StyledText]] = [[(f" You were away for {away}.", "group")], [(sums, "plain")]]
@@ -195,7 +197,7 @@ def _name(folder: str) -> str:
 
 
 def _clock(at: float, now: float, *, with_seconds: bool = False) -> str:
-    """Return a time; of another day, with its date."""
+    """Return a time of day, with the date if it is not today."""
     clock = "%H:%M:%S" if with_seconds else "%H:%M"
     is_today = not now or start_of_day(now) <= at
     return strftime(clock if is_today else f"%m-%d {clock}", localtime(at))
@@ -204,3 +206,28 @@ def _clock(at: float, now: float, *, with_seconds: bool = False) -> str:
 def longest(lines: Sequence[Sequence[StyledText]]) -> int:
     """Return the width of the longest line."""
     return max((cell_width("".join(text for text, _ in line)) for line in lines), default=0)
+
+
+# -- the latest events of a session in the view ----------------------------------------------------------------
+
+
+def timeline_lines(events: Sequence[TimelineEvent]) -> list[list[StyledText]]:
+    """Return a line for each event, the newest last."""
+    return [list(_event_line(event)) for event in events] or [[(" no events yet", "dim")]]
+
+
+def _event_line(event: TimelineEvent) -> Iterator[StyledText]:
+    verdict = one_line(event.verdict or "")
+    emphasis: StyleName = "needs" if verdict in _EMPHASIZED else "dim"
+    yield f" {strftime('%H:%M:%S', localtime(event.at))}  ", "dim"
+    yield f"{fit(one_line(event.event), _EVENT)} ", "plain"
+    tool = one_line(event.tool or event.agent or "")
+    yield fit(tool, max(_TIMELINE_TOOL, min(cell_width(tool), 2 * _TIMELINE_TOOL))), "plain"
+    if verdict not in ("", "none"):
+        yield f" {verdict}", emphasis
+    if event.exit:
+        yield f" exit {event.exit}", emphasis
+    if event.seconds and event.seconds >= 1:
+        yield f" {event.seconds:.0f}s", "dim"
+    if event.reason:
+        yield f" {one_line(event.reason)}", "dim"

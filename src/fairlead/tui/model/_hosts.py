@@ -1,4 +1,4 @@
-"""The other hosts of the team in the tree of sessions: what they told, and when they were heard of."""
+"""The sessions of the team's other hosts in the tree of sessions, and the time of the last contact with each host."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ if TYPE_CHECKING:
 
 
 class HostStatus(NamedTuple):
-    """What is known of another host, besides its sessions."""
+    """The last contact with another host, and the number of its unlisted sessions."""
 
-    heard: float = 0.0
-    """When it was last heard of, in Unix time."""
+    last_contact: float = 0.0
+    """In Unix time."""
     left_out: int = 0
-    """Sessions of it that are not listed."""
+    """How many sessions of the host are not listed."""
 
     def is_stale(self, now: float) -> bool:
-        """Return whether it was not heard of for so long that what is known may be wrong."""
-        return now - self.heard > NEWS_STALE_AFTER
+        """Return whether the last contact is so old that the sessions may have changed."""
+        return now - self.last_contact > NEWS_STALE_AFTER
 
     def text(self, now: float) -> str:
-        """Return how old the news of it are."""
-        age = duration(max(0.0, now - self.heard))
+        """Return the status as text: the age of the last contact, and the number of unlisted sessions."""
+        age = duration(max(0.0, now - self.last_contact))
         more = f" · {self.left_out} more sessions" if self.left_out else ""
         return (f"NO NEWS for {age}: this is what it told last" if self.is_stale(now) else f"heard {age} ago") + more
 
 
 def host_of_folder(folder: str, hosts: Collection[str]) -> str:
-    """Return the host that a folder `HOST:FOLDER` is on; "" for one of this host."""
+    """Return the host of a folder `HOST:FOLDER`; "" for a folder of this host."""
     host, has_host, _ = folder.partition(":")
     return host if has_host and host in hosts else ""
 
 
 class TeamSessions:
-    """Keeps the sessions of other hosts in a tree."""
+    """Keeps the sessions of other hosts in a tree up to date."""
 
     def __init__(self, tree: SessionTree) -> None:
         self._tree = tree
-        self._told: dict[str, tuple[Session, ...]] = {}
+        self._sessions: dict[str, tuple[Session, ...]] = {}
 
     def put(self, host: str, sessions: Iterable[Session], status: HostStatus, now: float) -> None:
-        """Replace what is known of a host."""
-        self._told[host] = tuple(sessions)
+        """Replace the sessions and the status of a host."""
+        self._sessions[host] = tuple(sessions)
         self._tree.hosts[host] = status
         self._update(host, now)
 
-    def set_heard(self, heard: Mapping[str, float], now: float) -> None:
-        """Set when each host was heard of; forget those that are not named."""
-        for host in [*self._told]:
-            if host in heard:
-                self._tree.hosts[host] = self._tree.hosts[host]._replace(heard=heard[host])
+    def set_last_contacts(self, times: Mapping[str, float], now: float) -> None:
+        """Set the time of the last contact with each host. Hosts that are missing in `times` are removed."""
+        for host in [*self._sessions]:
+            if host in times:
+                self._tree.hosts[host] = self._tree.hosts[host]._replace(last_contact=times[host])
             else:
-                self._told[host] = ()
+                self._sessions[host] = ()
                 self._update(host, now)
-                del self._told[host], self._tree.hosts[host]
+                del self._sessions[host], self._tree.hosts[host]
         self.refresh(now)
 
     def refresh(self, now: float) -> None:
-        """Mark the sessions of hosts as stale that are not heard of, and of those that are as live."""
-        for host in self._told:
+        """Mark sessions as stale, or as live again, by the last contact with their host."""
+        for host in self._sessions:
             self._update(host, now)
 
     def _update(self, host: str, now: float) -> None:
-        """Change the sessions of a host in the tree that differ: most are as they were."""
+        """Update the sessions of a host in the tree. Unchanged ones, which are most, are not touched."""
         tree, status = self._tree, self._tree.hosts[host]
-        told = HostSessions(host, now - status.heard, self._told[host], status.left_out)
-        wanted = {session.id: session for session in team_sessions([told])}
+        listed = HostSessions(host, now - status.last_contact, self._sessions[host], status.left_out)
+        wanted = {session.id: session for session in team_sessions([listed])}
         for name in [one.id for one in tree.sessions.values() if one.host == host and one.id not in wanted]:
             tree.drop(name)
         for session in wanted.values():

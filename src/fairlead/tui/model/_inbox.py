@@ -1,4 +1,4 @@
-"""What the inbox shows: a line for each message, and the selected one as a whole. No screen."""
+"""The lines of the inbox: one for each message, and the full text of the selected message. No screen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STATE = 12
 
 
 def title(rows: Sequence[Row], cells: int) -> list[StyledText]:
-    """Return the first line: how much there is."""
+    """Return the first line: the numbers of unread messages, open requests and all messages."""
     unread = sum(is_unread(row) for row in rows)
     owed = sum(is_owed(row) for row in rows)
     text = f" Mail to you: {unread} unread, {owed} to answer, {len(rows)} in all"
@@ -31,12 +31,12 @@ def title(rows: Sequence[Row], cells: int) -> list[StyledText]:
 
 
 def is_unread(row: Row) -> bool:
-    """Return whether the person has not read a message."""
+    """Return whether the user has not read a message."""
     return row.get("stage") in ("queued", "shown")
 
 
 def is_owed(row: Row) -> bool:
-    """Return whether a message asks for an answer that was not given."""
+    """Return whether a message is a request that the user has not answered."""
     return row.get("intent") == "request" and not row.get("answered")
 
 
@@ -57,7 +57,7 @@ def row_line(row: Row, now: float, cells: int, *, is_selected: bool) -> list[Sty
 
 
 def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText]]:
-    """Return a whole message, wrapped. None of its lines can be taken for one of ours: each has a bar before it."""
+    """Return the lines of a message, wrapped. A bar before each body line distinguishes it from our own lines."""
     message = document["message"]
     head = f" #{message['id']} from {one_line(message['from'])}, {ago(message['at'], now)}"
     if message["deadline"] and document["owed"]:
@@ -75,7 +75,7 @@ def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
-    """Yield the parts of a line, broken between words; a part of wide characters is broken once more."""
+    """Yield a line wrapped between words. Parts that are too wide because of wide characters are wrapped again."""
     for part in wrap(line, width) or [""]:
         yield from wrap_line(part, width)
 

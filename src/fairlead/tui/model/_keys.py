@@ -1,4 +1,4 @@
-"""Every key, in one table: its action, its description in the help, its hint in the last line of the view."""
+"""The table of all keys: their actions, their descriptions in the help, their hints in the last line of the view."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Key(NamedTuple):
     """One action, and the keys for it."""
 
     names: tuple[str, ...]
-    """As the terminal names them; two that follow one another have a space between."""
+    """Textual's names of the keys. A sequence of two keys is separated by a space."""
     action: str
     description: str
     hint: str = ""
-    """Shown in the last line of the view; "" if it is not shown there."""
+    """The hint in the last line of the view; "" if there is none."""
 
 
 GROUPS: dict[str, tuple[Key, ...]] = {
@@ -84,13 +84,13 @@ _LABELS = {
 
 
 class KeyReader:
-    """Turns keys into actions. It keeps one key back: `g` may be the first half of `gg`."""
+    """Converts keys to actions. Remembers one key, because `g` may be the first key of `g g`."""
 
     def __init__(self) -> None:
         self._prefix = ""
 
     def read(self, name: str, character: str | None) -> str | None:
-        """Return the action that a key completes; "" if it may begin one; `None` if it means nothing."""
+        """Return the action of a key or sequence; "" if the key may start a sequence; `None` if it has no action."""
         key = character if character and character.isprintable() and character != " " else name
         prefix, self._prefix = self._prefix, ""
         if prefix and (action := _ACTIONS.get(f"{prefix} {key}")):
@@ -102,7 +102,7 @@ class KeyReader:
 
 
 def key_label(key: Key) -> str:
-    """Return the keys as they are written on a keyboard."""
+    """Return the keys of an action as they are labelled on a keyboard."""
     return " ".join(map(_label, key.names))
 
 
@@ -115,7 +115,7 @@ def _label(name: str) -> str:
 
 
 def hints(cells: int, view: View) -> str:
-    """Return the last line of the view: as many hints as fit, always with those for help and quit."""
+    """Return the last line of the view: as many hints as fit. Help and quit have priority."""
     hinted = [key for group in GROUPS.values() for key in group if key.hint]
     always = [key for key in hinted if key.action in ("quit", "help")]
     order = f": {view.sort}{' ▲' if view.is_reversed else ''}"

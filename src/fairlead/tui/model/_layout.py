@@ -1,6 +1,6 @@
-"""Puts a row into columns of a given width, as pieces of text with the name of their style. No screen, no colours.
+"""Lays out rows in columns of a given width, as pieces of text with the names of their styles. No screen, no colours.
 
-Symbols and labels of the states stand below one another, whatever the tree looks like: they are what the eye looks for.
+Symbols and labels of the states are always in the same column, at any depth of the tree, so that they are easy to find.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ StyleName: TypeAlias = Literal[
     "tight",
     "full",
 ]
-"""What a piece of text is; a theme has colours for it. A chip blinks; fair, tight and full are of context windows."""
+"""The style of a piece of text, for which a theme has colours.
+
+A chip blinks. `fair`, `tight` and `full` are levels of a context window.
+"""
 
 StyledText: TypeAlias = tuple[str, StyleName]
 
 CURSOR = ">"
-"""Stands before the selected line."""
+"""The mark before the selected line."""
 
 _INDENT = 3
 _LABEL = 10
@@ -47,11 +50,11 @@ _TIGHT, _FULL = 80, 92
 _BAR = 5
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NO_FIGURES = 100
-"""Below this width, a session that needs the user shows why instead of what it costs."""
+"""Below this width, the row of a session that needs the user shows the reason instead of usage and costs."""
 
 
 class Columns(NamedTuple):
-    """How wide each column is; 0 where there is no room for it, or nothing to show."""
+    """The width of each column; 0 for a column without room or content."""
 
     width: int
     label: int
@@ -67,7 +70,7 @@ class Columns(NamedTuple):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether a symbol stands alone, without its label."""
+        """Whether a state is shown as a symbol without its label."""
         return not self.label
 
     @property
@@ -78,7 +81,7 @@ class Columns(NamedTuple):
 
 @lru_cache(64)
 def columns(cells: int, *, has_usage: bool = True) -> Columns:
-    """Distribute the width. The least important columns go first when it gets narrow, and empty ones take no room."""
+    """Return the widths of the columns for a line of `cells` cells. Narrow lines omit the least important columns."""
     spare = cells if has_usage else cells + 13
     label = _LABEL if cells >= 44 else 0  # noqa: PLR2004 - the widths at which a column appears
     in_state = 6 if cells >= 19 else 0  # noqa: PLR2004 - a width
@@ -95,7 +98,7 @@ def columns(cells: int, *, has_usage: bool = True) -> Columns:
 
 
 def column_headings(cols: Columns, view: View) -> str:
-    """Return the names of the columns, as wide as the rows, with a mark at the one that the rows are sorted by."""
+    """Return the headings of the columns, as wide as the rows, with a mark at the sorted column."""
     if cols.is_narrow:
         return " " * cols.width
     marks = {_marked(cols, view.sort): "▲" if view.is_reversed else "▼"}
@@ -115,7 +118,7 @@ def column_headings(cols: Columns, view: View) -> str:
 
 
 def _marked(cols: Columns, sort: Sort) -> str:
-    """Return the column that shows what the rows are sorted by, or the nearest to it that there is room for."""
+    """Return the column that shows the sort key, or the closest one that has room."""
     if sort == "start":
         return "age" if cols.age else "session"
     if sort == "activity":
@@ -128,7 +131,7 @@ def layout_row(row: Row, cols: Columns) -> list[StyledText]:
     kind = row.line.kind
     if kind == "heading":
         return [(fit(f" {row.name.upper()}", cols.width), "heading")]
-    if row.state == "note":  # also a session that has gone since the lines were made
+    if row.state == "note":  # includes a session that was removed after the lines were computed
         return [(fit(f" {row.name}", cols.width), "dim")]
     if kind in ("host", "project", "worktree"):
         return _group(row, cols)
@@ -182,7 +185,7 @@ def _session(row: Row, cols: Columns) -> list[StyledText]:
 
 
 def _attention_columns(cols: Columns) -> Columns:
-    """Return columns with more room for the reason, which begins where the activity of other rows does."""
+    """Return columns with more room for the reason. It starts in the activity column."""
     if cols.width < _NO_FIGURES:
         rest = cols.width - cols.lead - (cols.name if cols.activity else 0)
         cols = cols._replace(name=cols.name if cols.activity else rest, activity=rest if cols.activity else 0)
@@ -208,7 +211,7 @@ def _name(row: Row, cols: Columns, text_style: StyleName) -> list[StyledText]:
 
 
 def _context(row: Row, cols: Columns) -> list[StyledText]:
-    """Return the bar and its figure, so that no colour is needed to read it."""
+    """Return the bar with its percentage, so that it can be read without colours."""
     percent = row.percent
     if percent is None or not cols.percent:
         return [(_right(row.context, cols.bar + cols.percent), "dim")]
@@ -225,7 +228,7 @@ def _context(row: Row, cols: Columns) -> list[StyledText]:
 
 
 def _evidence(row: Row, cells: int) -> str:
-    """Return the event and its age; where there is little room, the age stays."""
+    """Return the event and its age. With little room, the name of the event is cut."""
     room = cells - 2 - cell_width(row.evidence_age)
     if not row.evidence or room <= 0:
         return " " * cells
@@ -241,9 +244,9 @@ def _right(text: str, cells: int) -> str:
 
 
 def summary(totals: Totals, cells: int, connection: str, quota: Sequence[str] = (), mail: int = 0) -> list[StyledText]:
-    """Return the totals of all sessions in one line, with the state of the connection at its end if there is room.
+    """Return the totals of all sessions in one line, with the connection's state at its end if there is room.
 
-    `quota` is what the account has used of its limits, the longest text first; it is shortened and left out first.
+    `quota` has texts about the account's limits, the longest first. With little room a shorter text or none is used.
     """
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""

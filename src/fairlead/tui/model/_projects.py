@@ -1,4 +1,4 @@
-"""Looks up the projects of folders beside the view."""
+"""Looks up the projects of folders in a background thread."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_AGE = 5.0
 
 
 class ProjectLocator:
-    """Looks folders up in a thread of its own: a disk that hangs must not block the view, or its end."""
+    """Looks up folders in a background thread, because a disk that hangs must not block the view or its exit."""
 
     def __init__(self, report: Callable[[str, Location], None], find: Callable[[str], Location]) -> None:
-        """Call `report` in the thread with every location that is new, as returned by `find`."""
+        """`report` is called in the background thread with each new location that `find` returns."""
         self._report = report
         self._find = find
         self._queue: SimpleQueue[str] = SimpleQueue()
@@ -30,7 +30,7 @@ class ProjectLocator:
         self._thread: Thread | None = None
 
     def request(self, folder: str, now: float) -> None:
-        """Look a folder up, unless that was requested a moment ago."""
+        """Look up a folder, unless that was requested in the last `_MAX_AGE` seconds."""
         if not folder or abs(now - self._requested_at.get(folder, -_MAX_AGE)) < _MAX_AGE:
             return
         self._requested_at[folder] = now

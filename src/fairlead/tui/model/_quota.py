@@ -1,4 +1,4 @@
-"""What the account has used of its limits, and how fast: from the status lines of all sessions, which share them."""
+"""The used part of the account's limits and its rate, from the status lines of all sessions, which share the limits."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 _HOUR, _DAY = 3600.0, 86400.0
 _MIN_ELAPSED = 0.05
-"""The part of a window that must have passed before its rate means anything."""
+"""The part of a window that must have passed before its rate is shown."""
 _FULL = 100.0
 
 
 class Quota(NamedTuple):
-    """What is used of one limit."""
+    """The used part of one limit."""
 
     percent: float
     resets: float = 0.0
-    """When the window ends, in Unix time; 0 if it is not known."""
+    """When the limit resets, in Unix time; 0 if unknown."""
 
 
 def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
-    """Return what is used of the limits, at which rate, and when they are reached if that goes on.
+    """Return texts about the used part of the limits, its rate, and when a limit is reached at that rate.
 
-    The whole text comes first, then shorter ones, for lines without room: the limit of which most is used, with its
-    rate. Empty if nothing is known.
+    The full text comes first, then shorter ones for narrow lines: only the most used limit, and its rate. Empty if
+    nothing is known.
     """
     listed = list(usages)
     five_hours = _newest(((u.five_hour_percent, u.five_hour_resets) for u in listed), now)
@@ -44,7 +44,7 @@ def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
 
 
 def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
-    """Return the newest figure: that of the latest window, in which it only grows."""
+    """Return the newest report: the highest percentage of the latest window, because usage only grows in a window."""
     known = [Quota(percent, resets or 0.0) for percent, resets in reports if percent is not None]
     current = [one for one in known if not one.resets or one.resets > now]
     return max(current, key=lambda one: (one.resets, one.percent), default=None)

@@ -1,7 +1,6 @@
-"""From one line of the tree to its texts: symbol, label, activity, evidence, figures. No screen, no colours.
+"""Computes the texts of a line of the tree: symbol, label, activity, evidence, usage. No screen, no colours.
 
-Nothing is said by colour alone: each state has a symbol and a label of its own. All text from outside goes through
-`one_line`.
+No state is shown by colour alone: each has its own symbol and label. All text from outside goes through `one_line`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
 
 RowState: TypeAlias = Literal["needs", "working", "idle", "stale", "ended", "group", "note"]
-"""What a row is about; a theme has colours for it."""
+"""The state that a row shows, for which a theme has colours."""
 
 SYMBOLS: dict[RowState, str] = {"needs": "!", "working": "●", "idle": "○", "stale": "~", "ended": "x"}
 LABELS: dict[RowState, str] = {
@@ -39,29 +38,29 @@ _DATE = re.compile(r"-20\d{6}$")
 
 
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The texts of one line: safe to show, and not cut yet."""
+    """The texts of one line, without control characters and in full length."""
 
     line: Line
     state: RowState
     name: str
     note: str = ""
-    """Beside the name: the branch of a project; the project of a session that needs the user."""
+    """The text beside the name: the branch of a project, or the project of a session that needs the user."""
     activity: str = ""
-    """What it is doing, or what it needs."""
+    """What the session is doing, or what it needs."""
     evidence: str = ""
-    """The event that this is known from, and its source unless that is a hook."""
+    """The event from which the state is known, and its source unless that is a hook."""
     evidence_age: str = ""
     in_state: str = ""
-    """For how long it has been in its state; of an ended session, how long ago it ended."""
+    """How long the session has been in its state; for an ended session, how long ago it ended."""
     model: str = ""
     percent: float | None = None
-    """Of the context window."""
+    """The used part of the context window."""
     context: str = ""
-    """Tokens in the context window, where its size is unknown, as with subagents."""
+    """The tokens in the context window if its size is unknown, as for subagents."""
     cost: str = ""
     age: str = ""
     waiting: int = 0
-    """How many below this line need the user."""
+    """How many sessions and subagents below this line need the user."""
     blinks: bool = False
 
 
@@ -83,7 +82,7 @@ def make_row(data: LineData, now: float) -> Row:
 
 
 def display_state(session: Session, now: float) -> RowState:
-    """Return the state that a session is shown in. One that needs the user is never shown as stale."""
+    """Return the displayed state of a session. A session that needs the user is never displayed as stale."""
     if session.ended is not None:
         return "ended"
     if isinstance(session.state, AttentionNeeded):
@@ -113,7 +112,7 @@ def _session_row(data: LineData, session: Session, now: float) -> Row:
 
 
 def _attention_row(data: LineData, session: Session, now: float) -> Row:
-    """Return the row of a session that needs the user, which must be clear without the tree around it."""
+    """Return the row of a session that needs the user. It is shown outside of the tree, so it includes the project."""
     row = _session_row(data, session, now)
     name = row.name if data.main in (None, session) else f"{row.name} of {display_name(data.main)}"
     note = project_name(data.location) if data.location else ""
@@ -141,7 +140,7 @@ def _group_name(data: LineData) -> tuple[str, str]:
 
 
 def project_name(location: Location) -> str:
-    """Return the name of a project, with that of its worktree if that is another folder."""
+    """Return the name of a project, with the name of the worktree if that is another folder."""
     name = one_line(location.project.rpartition("/")[2] or location.project) or "no folder"
     if location.project == location.worktree:
         return name
@@ -149,14 +148,14 @@ def project_name(location: Location) -> str:
 
 
 def totals_text(totals: Totals) -> str:
-    """Return how many sessions are in which state: `1 needs you, 2 idle`."""
+    """Return the number of sessions in each state: `1 needs you, 2 idle`."""
     needs = "needs you" if totals.waiting == 1 else "need you"
     parts = ((totals.waiting, needs), (totals.working, "working"), (totals.idle, "idle"), (totals.stale, "stale"))
     return ", ".join(f"{count} {label}" for count, label in parts if count)
 
 
 def display_name(session: Session) -> str:
-    """Return what a session is about: its title, else its latest prompt; its id only if nothing else is known."""
+    """Return the displayed name of a session: its title, else its latest prompt, else its id."""
     if session.is_child:
         kind = one_line(session.agent_type) or "subagent"
         about = one_line(session.description)
@@ -166,7 +165,7 @@ def display_name(session: Session) -> str:
 
 
 def activity_text(session: Session) -> str:
-    """Return what a session is doing, or what it needs; of an ended one, why it ended."""
+    """Return what a session is doing or needs; for an ended session, the reason of its end."""
     if session.ended is not None:
         return one_line(session.end_reason)
     if isinstance(session.state, AttentionNeeded):
@@ -175,7 +174,7 @@ def activity_text(session: Session) -> str:
 
 
 def _working_text(session: Session, state: Working) -> str:
-    """Return the tool that runs, with its file: of a call that is open, else of the evidence."""
+    """Return the running tool with its file, from the open call, else from the evidence."""
     detail, evidence = one_line(state.detail or ""), session.evidence
     for call in reversed(session.calls.values()):
         if call.tool == state.detail:
@@ -184,16 +183,16 @@ def _working_text(session: Session, state: Working) -> str:
         return detail
     tool = one_line(evidence.tool)
     if detail and tool not in detail:
-        return detail  # such as "Thinking" after a tool: that call is over
+        return detail  # such as "Thinking" after a tool call that has finished
     return _with_path(detail or tool, evidence.path, session.cwd)
 
 
 def _question(session: Session, state: AttentionNeeded) -> str:
-    """Return what the user is asked: the question of a tool, a permission with what it is for, an error."""
+    """Return the question to the user: the question of a tool, a permission with its subject, or an error."""
     questions, about = client_or_default(session.client).questions, first_line(state.about)
     text = questions.get(state.reason) or one_line(state.reason)
     if about:
-        subject = text.removeprefix(_PERMISSION)  # the state's label says that it is asked
+        subject = text.removeprefix(_PERMISSION)  # the label of the state already says "needs you"
         if session.evidence and about == session.evidence.path:
             return _with_path(subject, session.evidence.path, session.cwd)
         is_named = about.lower().startswith(text.partition(":")[0].lower())
@@ -216,7 +215,7 @@ def _background_text(session: Session) -> str:
 
 
 def evidence_text(session: Session) -> str:
-    """Return the event that a session's state is known from, and its source unless that is a hook."""
+    """Return the event from which a session's state is known, and its source unless that is a hook."""
     evidence = session.evidence
     if evidence is None:
         return ""
@@ -238,5 +237,5 @@ def session_model(session: Session) -> str:
 
 
 def short_model(model: str, client: str = DEFAULT_CLIENT) -> str:
-    """Return a model's id without what all of them have: the maker and the date."""
+    """Return a model's id without the maker and the date."""
     return _DATE.sub("", client_or_default(client).short_model(one_line(model)))

@@ -1,6 +1,7 @@
-"""Which sessions a view shows, and in which order: search texts, sort keys, filtered and folded lines.
+"""Filters, sorts and folds the lines of sessions.
 
-The lines of a main session and its subagents come one after the other, each before those below it, with its depth.
+The lines of a main session and its subagents are in depth-first order: each line comes before its descendants, and has
+its depth.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
     from fairlead.sessions import Session
     from fairlead.tui.model._projects import Location
-    from fairlead.tui.model._view import Folds, Line, View
+    from fairlead.tui.model._view import FoldState, Line, View
 
 
 def needs_attention(session: Session) -> bool:
-    """Return whether a session does not continue without the user."""
+    """Return whether a session needs the user to continue."""
     return session.ended is None and isinstance(session.state, AttentionNeeded)
 
 
 def search_text(session: Session) -> str:
-    """Return what a filter looks for in a session: the texts of its row, without its location."""
+    """Return the text of a session that a filter searches: the texts of its row, without its location."""
     if session.ended is not None:
         label = LABELS["ended"]
     elif needs_attention(session):
@@ -37,21 +38,21 @@ def search_text(session: Session) -> str:
 
 
 def location_search_text(location: Location) -> str:
-    """Return what a filter looks for in the location of a session: the names of project, worktree and branch."""
+    """Return the text of a location that a filter searches: the names of project, worktree and branch."""
     names = (location.project.rpartition("/")[2], location.worktree.rpartition("/")[2], location.branch)
     return "\n".join(map(one_line, names)).casefold()
 
 
 def contains_all(text: str, words: tuple[str, ...]) -> bool:
-    """Return whether a text has all the words."""
-    for word in words:  # noqa: SIM110 - three times as fast, and called 10 000 times for one key
+    """Return whether a text contains all words."""
+    for word in words:  # noqa: SIM110 - three times as fast, and called 10 000 times for a key press
         if word not in text:
             return False
     return True
 
 
 def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[float | str, ...]:
-    """Return the sort key of a main session. Ended ones always come last, stale ones before them."""
+    """Return the sort key of a main session. Stale sessions come after all live ones, and ended sessions last."""
     usage, sort = session.usage, view.sort
     key: tuple[float, ...] = ()
     if sort == "state":
@@ -69,7 +70,7 @@ def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[fl
 
 
 def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[Line]:
-    """Return the lines whose session matches, with all lines above and below them."""
+    """Return the lines whose session matches, with all their ancestors and descendants."""
     kept = [False] * len(lines)
     match_depth = -1
     for number, line in enumerate(lines):
@@ -87,8 +88,8 @@ def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[
     return [line for line, is_kept in zip(lines, kept, strict=True) if is_kept]
 
 
-def fold_lines(lines: Sequence[Line], folds: Folds) -> Sequence[Line]:
-    """Return the lines without those below a folded one."""
+def fold_lines(lines: Sequence[Line], folds: FoldState) -> Sequence[Line]:
+    """Return the lines without the descendants of folded lines."""
     if folds.all_open and not folds.exceptions:
         return lines
     shown: list[Line] = []

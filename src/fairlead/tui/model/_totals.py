@@ -1,4 +1,4 @@
-"""How many sessions are in which state, and their cost: of one main session, of a group, of all."""
+"""The numbers of sessions in each state, and their costs: for one main session, a group, or all."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ class Totals(NamedTuple):
     stale: int = 0
     ended: int = 0
     cost: float = 0.0
-    """Of the sessions that have not ended, since they started."""
+    """The total cost of the sessions that have not ended."""
     today: float = 0.0
-    """The cost of today; an upper bound if there are `older` ones."""
+    """The cost of today; an upper bound if `older` is not 0."""
     older: int = 0
-    """Sessions with a cost of today that started earlier, and whose cost until midnight is unknown."""
+    """The number of sessions with costs today that started earlier, and whose cost until midnight is unknown."""
 
 
 def add_totals(parts: Iterable[Totals]) -> Totals:
-    """Return the sum."""
+    """Return the sum of totals."""
     return Totals(*map(sum, zip(*parts, strict=True))) if (parts := list(parts)) else Totals()
 
 
 def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
-    """Return the totals with the costs that the daemon has added up, of the sessions in folders that are shown."""
+    """Return the totals with the daemon's costs of today for the sessions in the displayed folders."""
     shown = [one for one in costs.sessions if is_shown(one.folder)] if costs.since >= midnight else []
     return totals._replace(today=sum(one.usd for one in shown), older=sum(one.at_most for one in shown))
 
 
 def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:
-    """Return the totals of one main session, of which `waiting` (with its subagents) need the user.
+    """Return the totals of one main session.
 
-    `cost_then` is what the session had cost at `midnight`, and `None` if that is unknown.
+    `waiting` is how many of the session and its subagents need the user. `cost_then` is the session's cost at
+    `midnight`; `None` if unknown.
     """
     cost = (session.usage and session.usage.cost_usd) or 0.0
     today, older = cost - (cost_then or 0.0), 0

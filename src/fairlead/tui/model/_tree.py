@@ -1,7 +1,7 @@
-"""From sessions to lines: project → worktree → session → subagents, and above them all that needs the user.
+"""Computes the lines of the view: project → worktree → session → subagents. Sessions that need the user come first.
 
-No screen, no clock, no files. Most changes move no line: then the lines are those from before, and only the totals are
-recomputed. Of 1 000 sessions with 10 subagents each, only those that changed are looked at again.
+No screen, no clock, no files. Most changes move no line: then the lines are reused, and only the totals are recomputed.
+Of 1 000 sessions with 10 subagents each, only the changed ones are processed again.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ ATTENTION_HEADING = Line("heading", "needs you")
 GAP = Line("heading", "")
 
 _STALE_CHECK = 10.0
-"""Seconds after which sessions are checked again for what time alone changes: whether they are stale."""
+"""Seconds after which is checked again which sessions have become stale."""
 
 
 class LineData(NamedTuple):
-    """Everything that a line is drawn from, besides the time."""
+    """All data for drawing a line, except the time."""
 
     line: Line
     session: Session | None = None
@@ -47,50 +47,50 @@ class LineData(NamedTuple):
     """The main session of a subagent that needs the user."""
     location: Location | None = None
     waiting: int = 0
-    """How many below this line need the user."""
+    """How many sessions and subagents below this line need the user."""
     totals: Totals | None = None
-    """Of a host, project or worktree."""
+    """The totals of a host, project or worktree."""
     host: HostStatus | None = None
     is_split: bool = False
-    """The worktrees of this project have lines of their own."""
+    """Whether the worktrees of this project have separate lines."""
 
 
 class SessionTree:
-    """All sessions, and the lines in which a view shows them."""
+    """All sessions, and the lines that a view shows."""
 
     def __init__(self, sessions: Iterable[Session] = (), locations: Mapping[str, Location] | None = None) -> None:
         self._hierarchy = SessionHierarchy()
         self.sessions = self._hierarchy.sessions
         self.root = self._hierarchy.root
         self.waiting_since: dict[str, float] = {}
-        """The sessions that need the user."""
+        """The sessions that need the user → since when."""
         self.has_usage = False
-        """Whether the usage of any session is known, so that there is something to show in those columns."""
+        """Whether the usage of any session is known. If not, its columns are omitted."""
         self.totals = Totals()
         self.limits: dict[str, Usage] = {}
-        """The sessions whose status line tells what the account has used."""
+        """Session → its report of the account's limits."""
         self.costs: Costs | None = None
-        """As the daemon has added them up; without it, they are computed from the sessions that are known here."""
+        """The costs from the daemon. If `None`, they are computed from the known sessions."""
         self.hosts: dict[str, HostStatus] = {}
         """The other hosts of the team, by name."""
         self._locations = dict(locations or {})
         self._groups: dict[str, dict[str, list[str]]] = {}
-        """Project → worktree → its main sessions."""
+        """Project → worktree → main sessions."""
         self._worktrees: dict[str, Location] = {}
         """The location of each worktree."""
         self._view = View()
         self._stale_check = 0.0
         self._waiting_below: Counter[str] = Counter()
         self._cost_at_midnight: dict[str, float] = {}
-        """What sessions had cost when the day began, if the view was open then."""
+        """Session → its cost when the day began, if the view was open then."""
         self._texts: dict[str, str] = {}
-        """Session → what a filter looks for, once a filter has looked."""
+        """Session → the text that a filter searches, computed by the first search."""
         self._subtrees: dict[str, tuple[Line, ...]] = {}
-        """Main session → its line and those below it, without filter and folds."""
+        """Main session → its line and its descendants' lines, without filter and folds."""
         self._joined_texts: dict[str, str] = {}
-        """Main session → the search texts of it and all below it, as one."""
+        """Main session → its search text joined with those of its descendants."""
         self._words: tuple[str, ...] = ()
-        """Those of the filter."""
+        """The words of the filter."""
         self._sort_keys: dict[str, tuple[float | str, ...]] = {}
         self._root_totals: dict[str, Totals] = {}
         self._changed_roots: set[str] = set()
@@ -126,15 +126,15 @@ class SessionTree:
                 self._attention_lines = None
 
     def reset(self, sessions: Iterable[Session]) -> None:
-        """Replace all sessions of this host. What is known of folders, and of the costs at midnight, stays."""
+        """Replace all sessions of this host. Locations, costs at midnight and other hosts are kept."""
         view, costs, then, hosts = self._view, self.costs, self._cost_at_midnight, self.hosts
         elsewhere = [session for session in self.sessions.values() if session.host]
-        self.__init__([*sessions, *elsewhere], self._locations)  # type: ignore[misc]  # all, as when it was created
+        self.__init__([*sessions, *elsewhere], self._locations)  # type: ignore[misc]  # resets all attributes
         self.hosts = hosts
         self._view, self._words, self.costs, self._cost_at_midnight = view, view.words, costs, then
 
     def set_location(self, folder: str, location: Location) -> None:
-        """Set where a folder belongs."""
+        """Set the location of a folder."""
         self._locations[folder] = location
         self._invalidate(self._hierarchy.roots.get(folder, ()))
 
@@ -143,7 +143,7 @@ class SessionTree:
         if usage is None:
             return
         self.has_usage = True
-        if session.host:  # it may be of another account
+        if session.host:  # may use another account
             return
         if usage.five_hour_percent is not None or usage.seven_day_percent is not None:
             self.limits[name] = usage
@@ -161,7 +161,7 @@ class SessionTree:
             self._tree_lines = self._attention_lines = None
 
     def _invalidate(self, names: Iterable[str]) -> None:
-        """Forget what was computed of sessions that moved, or have other lines below them."""
+        """Discard the computed values of sessions that moved, or whose descendants changed."""
         for name in names:
             for computed in (self._subtrees, self._joined_texts, self._sort_keys, self._root_totals):
                 computed.pop(name, None)
@@ -173,7 +173,7 @@ class SessionTree:
     # -- queries ---------------------------------------------------------------------------------------
 
     def location(self, session_id: str) -> Location:
-        """Return the location of a session; of a subagent, that of its main session."""
+        """Return the location of a session; for a subagent, the location of its main session."""
         session = self.sessions.get(self.root(session_id))
         return self._location_of(folder_of(session) if session else "")
 
@@ -181,14 +181,14 @@ class SessionTree:
         return self._locations.get(folder) or unknown_location(folder)
 
     def folders(self) -> Iterable[str]:
-        """Return the folders of this host that sessions work in."""
+        """Return the folders of the main sessions of this host."""
         return [folder for folder in self._hierarchy.roots if not self._host_of(folder)]
 
     def _host_of(self, folder: str) -> str:
         return host_of_folder(folder, self.hosts) if self.hosts else ""
 
     def data(self, line: Line) -> LineData:
-        """Return everything that a line is drawn from, except the time. If it is equal, so is the drawing."""
+        """Return all data for drawing a line, except the time. Equal data is drawn equally."""
         kind, name = line.key
         if kind in ("heading", "note"):
             return LineData(line)
@@ -214,7 +214,7 @@ class SessionTree:
     # -- lines -----------------------------------------------------------------------------------------
 
     def lines(self, view: View, now: float) -> list[Line]:
-        """Return all lines of a view, what needs the user first, and update `totals`."""
+        """Return all lines of a view, with the sessions that need the user first, and update `totals`."""
         self._set_view(view, now)
         if self._attention_lines is None:
             self._waiting_below = Counter(
@@ -235,7 +235,7 @@ class SessionTree:
         return [ATTENTION_HEADING, *self._attention_lines, GAP, *self._tree_lines]
 
     def _set_view(self, view: View, now: float) -> None:
-        """Forget what is different in this view, and keep the rest: a key must be answered at once."""
+        """Discard the computed values that the new view changes. The rest is kept, so that keys react at once."""
         old, self._view = self._view, view
         last_check, self._stale_check = self._stale_check, now // _STALE_CHECK
         if view.today > old.today > 0:
@@ -275,7 +275,7 @@ class SessionTree:
         self._changed_roots.clear()
 
     def _make_attention_lines(self, now: float) -> list[Line]:
-        """Return the sessions that need the user, the longest wait first and stale ones last."""
+        """Return the lines of the sessions that need the user, the longest wait first and stale sessions last."""
         waiting = []
         for name, since in self.waiting_since.items():
             location = self.location(name)
@@ -326,14 +326,14 @@ class SessionTree:
     # -- one session and its subagents -----------------------------------------------------------------
 
     def _subtree(self, root: str, words: tuple[str, ...]) -> Sequence[Line]:
-        """Return the lines of a main session. If it matches the filter itself, all below it are shown."""
+        """Return the lines of a main session. If the session itself matches the filter, so do its descendants."""
         lines: Sequence[Line] | None = self._subtrees.get(root)
         if lines is None:
             made: list[Line] = []
             self._add_lines(self.sessions[root], 0, {root}, made)
             lines = self._subtrees[root] = tuple(made)
         if words and not contains_all(self._text(root), words):
-            joined = self._joined_text(root, lines)  # most have none of the words: one look is enough
+            joined = self._joined_text(root, lines)  # one search excludes most sessions
             is_candidate = contains_all(joined, words)
             lines = filter_lines(lines, lambda name: contains_all(self._text(name), words)) if is_candidate else ()
         return fold_lines(lines, self._view.folds)
@@ -345,9 +345,9 @@ class SessionTree:
         return text
 
     def _add_lines(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
-        """Append the lines of a session and of all below it.
+        """Append the lines of a session and its descendants.
 
-        What a hidden session started in the background may go on: it stands below the nearest that is shown.
+        A background subagent may outlive its hidden parent. It is shown below the nearest visible ancestor.
         """
         is_hidden = session.ended is not None and not self._view.show_ended
         at, below = len(lines), depth if is_hidden else depth + 1
@@ -364,14 +364,14 @@ class SessionTree:
         return self._is_selected(self._location_of(folder))
 
     def _is_selected(self, location: Location) -> bool:
-        """Return whether the view shows a location: on another host, by the name of its folder, as paths differ."""
+        """Return whether the view shows a location. On other hosts only folder names are compared: paths differ."""
         wanted = self._view.project
         if wanted and self._host_of(location.project):
             return wanted.rpartition("/")[2] == location.project.rpartition("/")[2]
         return not wanted or wanted in {location.project, location.worktree}
 
     def _words_left(self, location: Location) -> tuple[str, ...]:
-        """Return the words of the filter that the location does not have."""
+        """Return the words of the filter that a location does not contain."""
         text = f"{location_search_text(location)}\n{self._host_of(location.project)}" if self._words else ""
         return tuple(word for word in self._words if word not in text)
 
@@ -381,7 +381,7 @@ def _order(view: View) -> tuple[object, ...]:
 
 
 def _is_split(project: str, worktrees: Mapping[str, object]) -> bool:
-    """Return whether worktrees have lines of their own: not if the project's main folder is the only one."""
+    """Return whether the worktrees of a project have separate lines: not if the main folder is the only one."""
     return len(worktrees) > 1 or project not in worktrees
 
 

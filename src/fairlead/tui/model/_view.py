@@ -1,4 +1,4 @@
-"""How the sessions are shown (filter, order, folds), and the lines that result. Values only."""
+"""The types of a view (filter, order, folds) and of its lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["heading", "attention", "host", "project", "worktree",
 Sort: TypeAlias = Literal["start", "state", "activity", "cost", "context"]
 
 SORTS: tuple[Sort, ...] = ("start", "state", "activity", "cost", "context")
-"""Sorted by their start, no line jumps when something happens: what needs the user has a section of its own."""
+"""The first is the default. In the order by start, no line moves when a session changes."""
 
 _NO_SESSIONS = """\
 no sessions yet
@@ -22,59 +22,59 @@ A session appears here with its first event, once the client has the hooks:
 
 
 class Line(NamedTuple):
-    """One line of the view: what it stands for, not what it looks like."""
+    """One line of the view: what it shows, not how it is drawn."""
 
     kind: Kind
     id: str
-    """A session's id; the folder of a project or worktree; the name of a host; the text of a note or heading."""
+    """A session's id, the folder of a project or worktree, the name of a host, or the text of a note or heading."""
     depth: int = 0
-    """How deep a subagent is below its session; 1 for a project on another host."""
+    """The depth of a subagent below its main session; 1 for a project on another host."""
     has_fold: bool = False
     is_open: bool = True
 
     @property
     def key(self) -> tuple[Kind, str]:
-        """What stays the same when other lines come or go."""
+        """The identity of the line, which other lines do not change."""
         return self.kind, self.id
 
 
-class Folds(msgspec.Struct, frozen=True):
+class FoldState(msgspec.Struct, frozen=True):
     """Which lines are open and which are folded."""
 
     all_open: bool = True
     exceptions: frozenset[tuple[str, str]] = frozenset()
-    """The keys of the lines that are the other way."""
+    """The keys of the lines to which `all_open` does not apply."""
 
     def is_open(self, key: tuple[str, str]) -> bool:
         """Return whether the lines below a line are shown."""
         return (key in self.exceptions) != self.all_open
 
-    def toggled(self, key: tuple[str, str]) -> Folds:
-        """Return the folds with one line the other way."""
-        return Folds(self.all_open, self.exceptions ^ {key})
+    def toggled(self, key: tuple[str, str]) -> FoldState:
+        """Return the state with one line opened or folded."""
+        return FoldState(self.all_open, self.exceptions ^ {key})
 
 
 class View(msgspec.Struct, frozen=True):
-    """How the sessions are shown."""
+    """The settings of a view: filter, order, folds."""
 
     filter: str = ""
     sort: Sort = "start"
     is_reversed: bool = False
     show_ended: bool = False
-    folds: Folds = Folds()
+    folds: FoldState = FoldState()
     project: str = ""
-    """Only this project's folder; "" for all."""
+    """The folder of the only project that is shown; "" for all."""
     today: float = 0.0
-    """When the day began."""
+    """The time at which the day began."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the filter; a session must have all of them."""
+        """The words of the filter. A session must contain all of them."""
         return tuple(self.filter.casefold().split())
 
 
 def empty_lines(view: View, ended: int) -> list[Line]:
-    """Return the lines to show in place of sessions: why there are none, and what to do. `ended` are hidden."""
+    """Return the lines of an empty view: the reason, and what to do. `ended` is the number of hidden sessions."""
     if view.words:
         return [Line("note", "no session matches the filter; Esc clears it")]
     if ended and not view.show_ended:

@@ -1,4 +1,4 @@
-"""The box in which a question is answered."""
+"""The dialog in which a question is answered."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _MAX_WIDTH = 120
 _AROUND = 4
-"""Cells of the box beside its text: the border, and one on each side."""
+"""Cells of the dialog around its text: the border, and one cell on each side."""
 _BELOW_AND_ABOVE = 5
-"""Lines of the box beside its text: the border, the title, the keys and an empty one."""
+"""Lines of the dialog around its text: the border, the title, the keys and an empty line."""
 _SCROLL = {"J": 1, "down": 1, "K": -1, "up": -1, "ctrl+f": 8, "pagedown": 8, "ctrl+b": -8, "pageup": -8}
 
 
 class AnswerScreen(ModalScreen[Effect]):
-    """Shows one question until it is answered, or left. The result is what is to be done then."""
+    """Shows one question until it is answered or closed. The result is the effect of the last key."""
 
     DEFAULT_CSS = """
     AnswerScreen { align: center middle; }
@@ -48,7 +48,7 @@ class AnswerScreen(ModalScreen[Effect]):
         self._prompt = TextLine(palette, id="answer-prompt")
 
     def compose(self) -> ComposeResult:
-        """Put title, question and keys into a box."""
+        """Yield title, question and keys in a box."""
         with Container():
             yield self._title_line
             yield self._lines
@@ -56,7 +56,7 @@ class AnswerScreen(ModalScreen[Effect]):
             yield self._prompt
 
     def on_resize(self, event: Resize) -> None:
-        """Lay the text out in the new size."""
+        """Lay out the text for the new size."""
         self._draw(event.size.width, event.size.height)
 
     def _draw(self, width: int, height: int) -> None:
@@ -85,7 +85,7 @@ class AnswerScreen(ModalScreen[Effect]):
             self._draw(*self.app.size)
 
     def on_paste(self, event: Paste) -> None:
-        """Add what is pasted to a reason or an answer."""
+        """Add pasted text to a reason or an answer."""
         event.stop()
         self.form.paste(event.text)
         self._draw(*self.app.size)

@@ -1,4 +1,4 @@
-"""The input line of the filter, edited at its end. Textual's own input lays out the whole screen for each letter."""
+"""The input line of the filter, edited at its end. Textual's own input lays out the whole screen for each key."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _HINT = "type words; Enter keeps the filter, Esc clears it"
 
 
 class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
-    """Takes letters until Enter or Esc."""
+    """Edits a text until Enter or Esc is pressed."""
 
     DEFAULT_CSS = "FilterInput { display: none; }"
 
     class Changed(Message):
-        """The text is different now."""
+        """The text has changed."""
 
         def __init__(self, value: str) -> None:
             super().__init__()
             self.value = value
 
     class Closed(Message):
-        """The user has finished."""
+        """The user has finished the input."""
 
     value = ""
 
     def edit(self, value: str) -> None:
-        """Appear and let the user edit this text."""
+        """Show the input, and let the user edit a text."""
         self.display = True
         self.value = value
         self._draw()
         self.focus()
 
     def on_key(self, event: Key) -> None:
-        """Add a letter, remove some, or finish."""
+        """Add or remove characters, or finish."""
         event.stop()
         event.prevent_default()
         if event.key in ("escape", "ctrl+c"):
@@ -58,7 +58,7 @@ class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
             self._set_value(self.value + event.character)
 
     def on_paste(self, event: Paste) -> None:
-        """Add what is pasted, as one line."""
+        """Add pasted text as one line."""
         event.stop()
         self._set_value(self.value + one_line(event.text))
 

@@ -1,4 +1,4 @@
-"""The help, made from the table of keys."""
+"""The help screen, generated from the table of keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCROLL = {
 
 
 def help_lines(cells: int) -> list[list[StyledText]]:
-    """Return every key with its description, and what the symbols mean: in two columns if there is room."""
+    """Return all keys with their descriptions, and the meaning of the symbols, in two columns if there is room."""
     left = [line for name, keys in GROUPS.items() if name in _FIRST_COLUMN for line in _group_lines(name, keys)]
     right = [line for name, keys in GROUPS.items() if name not in _FIRST_COLUMN for line in _group_lines(name, keys)]
     symbols: list[StyledText] = [(f"{SYMBOLS[state]} {label}  ", "plain") for state, label in LABELS.items()]
@@ -47,7 +47,7 @@ def help_lines(cells: int) -> list[list[StyledText]]:
 
 
 def _group_lines(name: str, keys: tuple[TableKey, ...]) -> list[list[StyledText]]:
-    """Return the lines of a group, each as wide as a column, and an empty one."""
+    """Return the lines of a group, each as wide as a column, followed by an empty line."""
     lines: list[list[StyledText]] = [[(fit(name, _COLUMN_WIDTH), "group")]]
     for key in keys:
         description = fit(key.description, _COLUMN_WIDTH - _KEYS_WIDTH)
@@ -56,7 +56,7 @@ def _group_lines(name: str, keys: tuple[TableKey, ...]) -> list[list[StyledText]
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows the help until a key is pressed that does not scroll it."""
+    """Shows the help. Any key that does not scroll closes it."""
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
@@ -72,12 +72,12 @@ class HelpScreen(ModalScreen[None]):
         self._lines = TextLines(palette, follows_end=False)
 
     def compose(self) -> ComposeResult:
-        """Put the text into a box."""
+        """Yield the text in a box."""
         with Container():
             yield self._lines
 
     def on_resize(self, event: Resize) -> None:
-        """Lay the text out in the new size."""
+        """Lay out the text for the new size."""
         lines = help_lines(event.size.width - 5)
         self._lines.styles.height = min(len(lines), max(1, event.size.height - 2))
         self._lines.styles.width = 1 + max(cell_width("".join(text for text, _ in line)) for line in lines)

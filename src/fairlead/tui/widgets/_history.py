@@ -1,4 +1,4 @@
-"""The screens of the history: the list of sessions, one session with its events, what happened meanwhile."""
+"""The screens of the history: the list of sessions, one session with its events, the summary of an absence."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _BACK = frozenset({"escape", "q", "H", "ctrl+c"})
 
 
 class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
-    """The lines of the history, one of which is selected."""
+    """The list of the history's lines, one of which is selected."""
 
     DEFAULT_CSS = "HistoryList { height: 1fr; }"
 
@@ -63,7 +63,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self._lines)
 
     @property
@@ -77,7 +77,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
         return "\n".join("".join(piece for piece, _ in line.pieces) for line in self._lines)
 
     def show(self, lines: list[HistoryLine]) -> None:
-        """Show these lines, from the first that can be selected."""
+        """Show lines, and select the first one that can be selected."""
         self._lines, self.top = lines, 0
         self._index = next((number for number, line in enumerate(lines) if line.id), 0)
         self.draw_all()
@@ -112,7 +112,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
 
 
 class HistoryScreen(Screen[None]):
-    """The sessions of today, since the user left, or all that are kept; and a search."""
+    """Shows the sessions of today, since the user left, or all stored ones, with a search."""
 
     def __init__(
         self, palette: Palette, source: HistorySource, view: HistoryView, project_of: Callable[[str], str]
@@ -130,11 +130,11 @@ class HistoryScreen(Screen[None]):
         self._search = FilterInput(palette, id="history-search")
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from top to bottom."""
+        """Yield the widgets from top to bottom."""
         yield from (self._title_line, self._headings, self.list, self._search, self._hint_line)
 
     def on_mount(self) -> None:
-        """Ask for the first page."""
+        """Request the first page."""
         self.list.focus()
         self._load()
 
@@ -167,7 +167,7 @@ class HistoryScreen(Screen[None]):
         self._hint_line.show([(fit(_HINTS, cells), "dim")])
 
     def on_key(self, event: Key) -> None:
-        """Perform what a key asks for."""
+        """Perform the action of a key."""
         event.stop()
         event.prevent_default()
         key = event.character if event.character and event.character.isprintable() else event.key
@@ -220,11 +220,11 @@ class SessionHistoryScreen(Screen[None]):
         self._hint_line = TextLine(palette, id="history-hints")
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from top to bottom."""
+        """Yield the widgets from top to bottom."""
         yield from (self._title_line, self.lines, self._hint_line)
 
     def on_mount(self) -> None:
-        """Ask for the session."""
+        """Request the session."""
         self._title_line.show([(f" session {self._session_id}", "group")])
         self._hint_line.show([(_SESSION_HINTS, "dim")])
         self.run_worker(self._fetch(), exclusive=True)
@@ -249,7 +249,7 @@ class SessionHistoryScreen(Screen[None]):
 
 
 class AbsenceScreen(ModalScreen[bool]):
-    """What happened while the user was away. Enter leads to the history; every other key closes it."""
+    """Shows the summary of the user's absence. Enter opens the history, and any other key closes the summary."""
 
     DEFAULT_CSS = """
     AbsenceScreen { align: center middle; }
@@ -267,22 +267,22 @@ class AbsenceScreen(ModalScreen[bool]):
         self._content: list[list[StyledText]] = [*absence_lines(absence, project_of), [("", "plain")], hint]
 
     def compose(self) -> ComposeResult:
-        """Put the text into a box."""
+        """Yield the text in a box."""
         with Container():
             yield self._text
 
     def on_resize(self, event: Resize) -> None:
-        """Lay the text out in the new size."""
+        """Lay out the text for the new size."""
         self._text.styles.height = min(len(self._content), max(1, event.size.height - 2))
         self._text.styles.width = min(1 + longest(self._content), max(1, event.size.width - 5))
         self._text.show(self._content)
 
     def on_key(self, event: Key) -> None:
-        """Close it."""
+        """Close the summary. Enter also opens the history."""
         event.stop()
         event.prevent_default()
         self.dismiss(event.key == "enter")
 
     def on_click(self, _event: Click) -> None:
-        """Close it."""
+        """Close the summary."""
         self.dismiss(False)  # noqa: FBT003 - Textual's signature

@@ -1,4 +1,4 @@
-"""The inbox: the mail of the person, read and answered in the view."""
+"""The inbox, in which the user reads and answers mail."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _MOVES = {**dict.fromkeys(("j", "down"), 1), **dict.fromkeys(("k", "up"), -1)}
 _SCROLLS = {"J": 1, "shift+down": 1, "K": -1, "shift+up": -1, "pagedown": 8, "pageup": -8}
 _MAX_LIST = 0.4
-"""The part of the screen that the list may have."""
+"""The part of the screen's height that the list may use."""
 
 
 class ReplyInput(FilterInput):
-    """Takes the text of an answer until Enter, or Esc, which drops it."""
+    """Edits a reply until Enter sends or Esc discards it."""
 
     def _draw(self) -> None:
         shown = fit_end(self.value, max(1, self.app.size.width - 11))
@@ -37,7 +37,7 @@ class ReplyInput(FilterInput):
 
 
 class InboxScreen(Screen[None]):
-    """A list of messages, and the selected one below it."""
+    """Shows a list of messages, and the selected message below it."""
 
     DEFAULT_CSS = """
     InboxScreen { background: $background; overflow: hidden; }
@@ -60,7 +60,7 @@ class InboxScreen(Screen[None]):
         self._hints = TextLine(palette, id="inbox-hints")
 
     def compose(self) -> ComposeResult:
-        """Yield the parts from top to bottom."""
+        """Yield the widgets from top to bottom."""
         yield from (self._title, self._list, self._rule, self.body, self._reply, self._hints)
 
     def on_mount(self) -> None:
@@ -143,11 +143,11 @@ class InboxScreen(Screen[None]):
             self.run_worker(self._open(), group="mail", exclusive=True)
 
     def on_filter_input_changed(self, event: FilterInput.Changed) -> None:
-        """Keep the text from the filter of the sessions."""
+        """Stop the message, which would set the filter of the sessions."""
         event.stop()
 
     def on_filter_input_closed(self, event: FilterInput.Closed) -> None:
-        """Send the answer, unless it was dropped."""
+        """Send the reply, unless it was discarded."""
         event.stop()
         self._hints.display = True
         self._list.focus()

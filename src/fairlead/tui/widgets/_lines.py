@@ -1,6 +1,6 @@
-"""Widgets that draw lines of styled text: a single line, and lines that scroll. Only what has changed is drawn again.
+"""Widgets that draw lines of styled text: a single line, and scrolling lines. Only changed lines are drawn again.
 
-Textual's own widgets for this lay out the whole screen whenever the number of lines changes, and here it always does.
+Textual's own widgets for this lay out the whole screen whenever the number of lines changes, which happens often here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TextLine(Widget):
         self._pieces: list[StyledText] = []
 
     def show(self, pieces: Sequence[StyledText]) -> None:
-        """Draw these pieces, unless they are there already."""
+        """Draw pieces of text, unless they are shown already."""
         new = list(pieces)
         if new != self._pieces:
             self._pieces = new
@@ -56,7 +56,7 @@ class TextLine(Widget):
 
 
 class ScrollingLines(Widget):
-    """Lines of which a part is visible, with a scroll bar at the right. A subclass says how many, and draws each."""
+    """Scrolling lines with a scroll bar at the right. A subclass implements `count` and `strip`."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__()
@@ -64,29 +64,29 @@ class ScrollingLines(Widget):
         self.top = 0
         """The first visible line."""
         self._drawn: dict[int, Strip] = {}
-        """What is on the screen, by row."""
+        """Row of the screen → what is drawn there."""
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         raise NotImplementedError
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one of them."""
+        """Draw one line."""
         raise NotImplementedError
 
     @property
     def cells(self) -> int:
-        """The width of a line. The scroll bar has its cell whether it is there or not, so that nothing moves."""
+        """The width of a line. One cell is reserved for the scroll bar, so that nothing moves when it appears."""
         return max(0, self.size.width - 1)
 
     @property
     def last_top(self) -> int:
-        """The first visible line when scrolled to the end."""
+        """The first visible line after scrolling to the end."""
         return max(0, self.count - self.size.height)
 
     def scroll_to_line(self, top: int) -> None:
-        """Make another line the first visible one."""
+        """Scroll so that a line is the first visible one."""
         top = max(0, min(self.last_top, top))
         if top != self.top:
             self.top = top
@@ -101,7 +101,7 @@ class ScrollingLines(Widget):
         self.scroll_lines(by * max(1, self.size.height - 2))
 
     def draw_changes(self) -> None:
-        """Draw the rows of the screen that look different now."""
+        """Draw the rows of the screen that have changed."""
         width, height = size = self.size  # slow to read
         self.top = max(0, min(self.top, self.count - height))
         for y in range(height):
@@ -147,13 +147,13 @@ class ScrollingLines(Widget):
         self.scroll_to_line(self.top - _WHEEL_LINES)
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """Start to drag the scroll bar."""
+        """Start dragging the scroll bar."""
         if event.x >= self.cells and self.last_top:
             self.capture_mouse()
             self._drag(event.y)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        """Scroll to where the scroll bar is dragged."""
+        """Scroll to the position to which the scroll bar is dragged."""
         if self.app.mouse_captured is self:
             self._drag(event.y)
 
@@ -166,23 +166,23 @@ class ScrollingLines(Widget):
 
 
 class TextLines(ScrollingLines):
-    """Lines of styled text, each cut where there is no more room."""
+    """Lines of styled text, each cut to the available width."""
 
     DEFAULT_CSS = "TextLines { height: 1fr; }"
 
     def __init__(self, palette: Palette, *, follows_end: bool = True) -> None:
-        """Keep the end visible until the user scrolls up, or stay at the top."""
+        """With `follows_end`, keep the end visible until the user scrolls up; else start at the top."""
         super().__init__(palette)
         self.lines: list[list[StyledText]] = []
         self._follows_end = follows_end
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self.lines)
 
     def show(self, lines: Sequence[Sequence[StyledText]], *, is_new: bool = False) -> None:
-        """Show these lines. A user who has scrolled up stays there, unless the content is new."""
+        """Show lines. The scroll position is kept if the user has scrolled up, unless the content is new."""
         to_end = self._follows_end and (is_new or self.top == self.last_top)
         self.lines = [list(line) for line in lines]
         if to_end:
@@ -198,7 +198,7 @@ class TextLines(ScrollingLines):
         return strip.adjust_cell_length(cells, style("plain"))
 
     def on_resize(self, _event: Resize) -> None:
-        """Keep the end visible."""
+        """Draw for the new size, and keep the end visible with `follows_end`."""
         if self._follows_end:
             self.top = self.last_top
         self.draw_all()

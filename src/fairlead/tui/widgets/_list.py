@@ -1,4 +1,4 @@
-"""The list of sessions. Only what is visible is computed and drawn, and of that only what has changed."""
+"""The list of sessions. Only visible lines are computed, and only changed ones are drawn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = "SessionList { width: 1fr; height: 1fr; }"
 
     class ActionRequested(Message):
-        """A key asked for an action."""
+        """A key has requested an action."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -40,7 +40,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         """Another line is selected."""
 
     class Resized(Message):
-        """The list has another size."""
+        """The size of the list has changed."""
 
     def __init__(self, palette: Palette) -> None:
         super().__init__(palette)
@@ -48,19 +48,19 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self._tree = SessionTree()
         self._lines: list[Line] = []
         self._strips: dict[Line, tuple[tuple[LineData, int, Columns, bool, bool], Strip]] = {}
-        """The strips of the visible lines, and what they were drawn from."""
+        """Line → the data it was drawn from, and its strip."""
         self._index = 0
         self._now = 0
         self._is_lit = True
 
     @property
     def count(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self._lines)
 
     @property
     def selected(self) -> Line | None:
-        """The line that keys act on."""
+        """The selected line; `None` if there is none."""
         if self._index < len(self._lines) and self._lines[self._index].kind not in _NOT_SELECTABLE:
             return self._lines[self._index]
         return None
@@ -73,9 +73,9 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     # -- drawing ---------------------------------------------------------------------------------------
 
     def show(self, lines: list[Line], tree: SessionTree, now: float) -> None:
-        """Show these lines. The selected one stays selected, and where it is on the screen.
+        """Show lines. The selected line stays selected, and keeps its position on the screen.
 
-        At the top, the list stays there as long as the selected line is visible: what needs the user appears there.
+        A list at the top stays there while the selected line is visible: sessions that need the user appear there.
         """
         before, old_index, height = self.selected, self._index, self.size.height
         was_visible = self.top <= old_index < self.top + height
@@ -88,18 +88,18 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self.post_message(self.SelectionChanged())
 
     def tick(self, now: float, *, is_lit: bool) -> None:
-        """Draw the rows that time has changed."""
+        """Draw the rows that have changed with time."""
         self._now, self._is_lit = int(now), is_lit
         self.draw_changes()
 
     def draw_changes(self) -> None:
-        """Draw what has changed, and forget what is no longer visible."""
+        """Draw the changed rows, and discard cached strips if there are too many."""
         super().draw_changes()
         if len(self._strips) > 4 * self.size.height + 100:
             self._strips.clear()
 
     def _find(self, before: Line | None, old_index: int) -> int:
-        """Return the index of the line that was selected: it is where it was, or usually close to that."""
+        """Return the new index of the line that was selected before. It is searched near its old index first."""
         lines = self._lines
         if before is None:
             return next((n for n, line in enumerate(lines) if line.kind not in _NOT_SELECTABLE), 0)
@@ -112,12 +112,12 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         return self._nearest(min(old_index, len(lines) - 1))
 
     def _nearest(self, index: int) -> int:
-        """Return the index, or the next one that can be selected."""
+        """Return the index, or the nearest one that can be selected."""
         candidates = (*range(index, len(self._lines)), *range(index, -1, -1))
         return next((n for n in candidates if self._lines[n].kind not in _NOT_SELECTABLE), 0)
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw a line, unless nothing has changed that it is drawn from. Time counts in whole seconds."""
+        """Draw a line, or return the cached strip if its data has not changed. Time counts in whole seconds."""
         line = self._lines[index]
         is_selected = index == self._index and line.kind not in _NOT_SELECTABLE
         is_lit = self._is_lit and line.kind == "attention"
@@ -149,7 +149,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     # -- selecting -------------------------------------------------------------------------------------
 
     def move(self, by: int) -> None:
-        """Select a line further down or up, skipping those that cannot be selected."""
+        """Select a line further down or up. Lines that cannot be selected are skipped."""
         step = 1 if by > 0 else -1
         goal = max(0, min(len(self._lines) - 1, self._index + by))
         while 0 <= goal < len(self._lines) and self._lines[goal].kind in _NOT_SELECTABLE:
@@ -168,7 +168,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self.post_message(self.SelectionChanged())
 
     def select_parent(self) -> None:
-        """Select the line that the selected one belongs to."""
+        """Select the parent of the selected line."""
         line = self.selected
         if line is None or line.kind in ("attention", "host") or (line.kind == "project" and not line.depth):
             return
@@ -187,7 +187,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.select(index)
 
     def select_attention(self, step: int) -> None:
-        """Select the next or previous of the lines that need the user, from the last to the first again."""
+        """Select the next or previous line that needs the user. After the last one follows the first."""
         indexes = [n for n, line in enumerate(self._lines) if line.kind == "attention"]
         if not indexes:
             return
@@ -195,7 +195,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.select((further or indexes)[0 if step > 0 else -1])
 
     def _scroll_to_selected(self) -> None:
-        """Scroll as little as needed. With the first line that can be selected, its heading is visible, too."""
+        """Scroll to the selected line, as little as needed. The heading above the first session is shown with it."""
         height = max(1, self.size.height)
         first = 0 if self._index <= 1 < height else self._index
         if first < self.top:
@@ -206,7 +206,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     # -- input -----------------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
-        """Read a key, which may be the first half of two."""
+        """Handle a key, which may be the first of a sequence."""
         action = self._keys.read(event.key, event.character)
         if action is None:
             return

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from fairlead.tui.widgets._themes import Palette
 
 SCROLL_HINT = "J K scroll "
-"""Shown where there is more than fits; see the table of keys."""
+"""The hint that is shown if the lines do not fit; see the table of keys."""
 
 
 class Panel(Vertical):
-    """A title with lines below it, the last of them visible until the user scrolls up."""
+    """A title with lines below it. The last line is visible until the user scrolls up."""
 
     DEFAULT_CSS = """
     Panel { display: none; width: 45%; border-left: solid $panel; }
@@ -37,18 +37,18 @@ class Panel(Vertical):
         self._title_text = self._message = ""
 
     def compose(self) -> ComposeResult:
-        """Put the title above the lines."""
+        """Yield the title and the lines."""
         yield self._title_line
         yield self.lines
 
     def show(self, title: str, lines: Sequence[Sequence[StyledText]]) -> None:
-        """Show lines under a title. With another title they are new, and shown from their end."""
+        """Show lines under a title. If the title changes, the panel scrolls to the end."""
         is_new, self._title_text, self._message = title != self._title_text, title, ""
         self.lines.show(lines, is_new=is_new)
         self._draw_title()
 
     def show_message(self, title: str, message: str) -> None:
-        """Show a message in place of lines, wrapped."""
+        """Show a wrapped message instead of lines."""
         self.show(title, [[(f" {line}", "needs")] for line in wrap(message, max(10, self.lines.cells - 1))])
         self._message = message
 

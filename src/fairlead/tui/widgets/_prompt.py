@@ -1,4 +1,4 @@
-"""The line in which the view asks: for a text, or for one key that confirms."""
+"""The prompt line, in which the view asks for a text or a confirmation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from textual.events import Key, Paste
 
     Answered = Callable[[str], object]
-    """Is called with the text, or with the key that confirms; not if the user cancels."""
+    """Called with the text, or with the confirming key. Not called if the user cancels."""
 
 CONFIRM = "y"
 _MIN_ROOM = 8
 
 
 class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
-    """Asks one thing at a time, in place of the hints."""
+    """Asks one question at a time, instead of the hints."""
 
     DEFAULT_CSS = "PromptLine { display: none; }"
 
@@ -38,11 +38,11 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
     _answered: Answered | None = None
 
     def ask(self, label: str, answered: Answered) -> None:
-        """Ask for a text; Enter accepts it, Esc cancels."""
+        """Ask for a text. Enter accepts it, and Esc cancels."""
         self._open(label, answered, is_confirmation=False)
 
     def confirm(self, question: str, answered: Answered) -> None:
-        """Ask for a confirmation: `y` gives it, any other key cancels."""
+        """Ask for a confirmation. `y` confirms, and any other key cancels."""
         self._open(f"{question} {CONFIRM}/n", answered, is_confirmation=True)
 
     def _open(self, label: str, answered: Answered, *, is_confirmation: bool) -> None:
@@ -54,7 +54,7 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
         self.post_message(self.Opened())
 
     def on_key(self, event: Key) -> None:
-        """Take a letter, the confirmation, or the end."""
+        """Edit the text, confirm, or cancel."""
         event.stop()
         event.prevent_default()
         if self._is_confirmation:
@@ -73,7 +73,7 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
             self._edit(self.value + event.character)
 
     def on_paste(self, event: Paste) -> None:
-        """Add what is pasted to a text, as one line. A confirmation takes keys only."""
+        """Add pasted text as one line. It never confirms."""
         event.stop()
         if not self._is_confirmation:
             self._edit(self.value + one_line(event.text))

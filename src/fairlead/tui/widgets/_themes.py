@@ -1,4 +1,4 @@
-"""The themes, and the style that each piece of text has in them. Labels and symbols say all of it as well."""
+"""The themes, and the styles of text in them. Labels and symbols show everything that colours show."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ PLAIN = replace(
     success=_NONE,
     accent=_NONE,
 )
-"""The two colours of the terminal, with bold, faint and reversed text."""
+"""Only the terminal's two default colours, with bold, faint and reversed text."""
 
 THEMES = {"dark": DARK, "light": LIGHT, "plain": PLAIN}
 
 
 class Palette:
-    """The styles of one theme. Amber is for what needs the user, and for nothing else."""
+    """The styles of one theme. Amber is used only for sessions that need the user."""
 
     def __init__(self, theme: Theme) -> None:
         self._styles = _plain() if theme is PLAIN else _coloured(theme)
@@ -65,7 +65,7 @@ class Palette:
         self._cache: dict[tuple[StyleName, bool, bool], Style] = {}
 
     def style(self, name: StyleName, *, is_selected: bool = False, is_lit: bool = False) -> Style:
-        """Return the style of a piece of a line that is selected or not, and lit or not while it blinks."""
+        """Return the style for a style name. `is_lit` is the bright phase of a blinking line."""
         key = (name, is_selected, is_lit)
         if key not in self._cache:
             style: str = name

@@ -1,4 +1,4 @@
-"""Our hooks in Claude Code's settings: install, status, uninstall, inspection. Fulfils `fairlead.clients.Installer`."""
+"""Our hooks in Claude Code's settings: install, uninstall, status, inspect. Implements `fairlead.clients.Installer`."""
 
 from __future__ import annotations
 

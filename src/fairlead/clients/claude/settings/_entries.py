@@ -1,6 +1,6 @@
-"""Our hooks in the text of Claude Code's settings: added, found, updated, removed. Touches no file.
+"""Finds, adds, updates and removes our hooks in the text of Claude Code's settings. Touches no file.
 
-Everything else in the text keeps its bytes. An entry may hold hooks of several owners; then only ours are changed.
+Everything else in the text keeps its bytes. If an entry has hooks of several programs, only ours are changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairlead.clients._json_text import (
     replacement,
     style_of,
 )
-from fairlead.clients.claude.settings._events import ASKED, EVENTS, LONG, events_for, is_known
+from fairlead.clients.claude.settings._events import EVENTS, LONG_TIMEOUT, QUESTION_EVENT, events_for, is_known
 from fairlead.clients.claude.settings._ownership import REPLACEABLE, WAKE_OPTION, is_ours, is_wake, words_of
 from fairlead.clients.claude.settings._rules import check, check_keys
 from fairlead.events import HookEvent
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from fairlead.clients._install_types import InstallRequest, Launcher, Version
 
 EMPTY = "{}\n"
-"""How the client, and so we, read an empty file."""
+"""The settings in an empty file, as the client reads it."""
 
-_SILENCING_KEYS = ("async", "asyncRewake", "if", "shell")
+_DISABLING_KEYS = ("async", "asyncRewake", "if", "shell")
 """Keys that would keep our hook from being started, or its answer from being read."""
 _MAX_TIMEOUT = 2_147_483
-"""Seconds, 24 days. 2.1.197 counts milliseconds in 32 bits, and one second more would end the hook at once."""
+"""Seconds, 24 days. 2.1.197 counts milliseconds in 32 bits, so a longer timeout would end the hook at once."""
 
 
 class HookEntry(msgspec.Struct, frozen=True):
-    """A hook, and where in the settings it is."""
+    """A hook, and its position in the settings."""
 
     event: str
     entry: int
@@ -55,19 +55,19 @@ class HookEntry(msgspec.Struct, frozen=True):
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a file has no content."""
+    """Return whether the text of a file is blank."""
     return not text.strip("\ufeff \t\r\n")
 
 
 def parse_settings(text: str) -> Node:
-    """Parse settings; raise if the client would skip them, or they cannot be edited safely."""
+    """Parse settings. Raise if the client would skip them, or if they cannot be edited safely."""
     root = parse(text)
     check(text, root)
     return root
 
 
 def find_hooks(root: Node, belongs: Callable[[Mapping[str, Any]], bool] = is_ours) -> Iterator[HookEntry]:
-    """Yield the hooks of one owner."""
+    """Yield the hooks of one program: by default ours."""
     events = root.member("hooks")
     for event, entries in zip(events.keys, events.items, strict=True) if events and events.kind == "object" else ():
         for number, entry in enumerate(entries.items if entries.kind == "array" else ()):
@@ -79,16 +79,17 @@ def find_hooks(root: Node, belongs: Callable[[Mapping[str, Any]], bool] = is_our
 
 
 def rivals_in(root: Node) -> list[str]:
-    """Return the programs of `REPLACEABLE` that have hooks here."""
+    """Return the programs of `REPLACEABLE` that have hooks in the settings."""
     return [name for name, belongs in REPLACEABLE.items() if any(find_hooks(root, belongs))]
 
 
 def hook_for(
     event: str, launcher: Launcher, before: Mapping[str, Any] | None = None, *, answer: bool | None = None
 ) -> dict[str, Any]:
-    """Return our hook for an event. Keys that the user added to it are kept, unless they would silence it.
+    """Return our hook for an event. `before` is the existing hook.
 
-    `answer` is whether the hook of a question may wait for a person; `None`: as it does.
+    Keys that the user added to it are kept, unless they would keep it from running. `answer` is whether the hook of
+    `QUESTION_EVENT` may wait for a person's answer; `None`: unchanged.
     """
     setting = EVENTS.get(event)
     options = _added_options(before) if before else []
@@ -102,11 +103,11 @@ def hook_for(
         ours |= {"timeout": _MAX_TIMEOUT, "asyncRewake": True}
     elif setting is not None:
         ours["timeout"] = setting.timeout
-        waits = before is not None and before.get("timeout") == LONG if answer is None else answer
-        if event == ASKED and waits:
-            ours["timeout"] = LONG
+        waits = before is not None and before.get("timeout") == LONG_TIMEOUT if answer is None else answer
+        if event == QUESTION_EVENT and waits:
+            ours["timeout"] = LONG_TIMEOUT
         ours |= {"onFailure": "block"} if setting.blocks_on_failure else {}
-    kept = {key: ours.get(key, value) for key, value in (before or {}).items() if key not in _SILENCING_KEYS}
+    kept = {key: ours.get(key, value) for key, value in (before or {}).items() if key not in _DISABLING_KEYS}
     return kept | ours
 
 
@@ -122,7 +123,7 @@ def _added_options(before: Mapping[str, Any]) -> list[str]:
 
 
 def add_hooks(text: str, request: InstallRequest) -> InstallResult:
-    """Add our hooks, update those that are there, and leave the rest as it is."""
+    """Add our missing hooks, update the existing ones, and remove those of replaced programs."""
     text = EMPTY if is_blank(text) else text
     wanted = events_for(request.version, request.also)
     root = parse_settings(text)
@@ -144,7 +145,7 @@ def _entry(event: str, request: InstallRequest) -> dict[str, Any]:
 
 
 def _is_stale(hook: HookEntry, version: Version | None) -> bool:
-    """Return whether a hook of ours is under an event that it is not for, or that the client does not know."""
+    """Return whether a hook of ours is listed under the wrong event, or under one that the client does not know."""
     named = HookEvent.find(words_of(hook.value)[1])
     is_misplaced = named is not None and named.value != hook.event
     return is_misplaced or (hook.event in EVENTS and not is_known(hook.event, version))
@@ -177,13 +178,13 @@ def _updated(text: str, request: InstallRequest) -> tuple[str, list[str]]:
 
 
 def _unchanged_or(text: str, hook: HookEntry, key: str, value: Any) -> Any:
-    """Return the text of a value that does not change, so that it keeps its spelling; else the new value."""
+    """Return the new value of a key; its present text if it does not change, which keeps its spelling."""
     node = hook.node.member(key)
     return Raw(text[node.start : node.end]) if node and node.value() == value else value
 
 
 def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> str:
-    """Append entries, with the events and the section that they need."""
+    """Append entries. Missing events, and a missing section `hooks`, are added, too."""
     if not entries:
         return text
     style, hooks = style_of(text, root), root.member("hooks")
@@ -204,10 +205,10 @@ def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> s
 
 
 def remove_hooks(text: str, original: str | None = None, taken: Sequence[RemovedEntry] = ()) -> InstallResult:
-    """Remove all our hooks and put back what they replaced; a container that was empty in the original stays."""
+    """Remove all our hooks and restore the entries that they replaced. Events of the original stay, even if empty."""
     text = EMPTY if is_blank(text) else text
     root = parse(text)
-    check_keys(text, root)  # and no more: hooks of others that the client refuses are no reason to keep ours
+    check_keys(text, root)  # not more: invalid hooks of other programs must not prevent an uninstall
     ours = list(find_hooks(root))
     if not ours:
         return InstallResult(text)
@@ -226,7 +227,7 @@ def _entries(root: Node, event: str) -> list[Any]:
 
 
 def _containers(original: str | None) -> frozenset[str]:
-    """Return the section and the events that were there before the first install."""
+    """Return the section and the events that existed before the first install."""
     if original is None or is_blank(original):
         return frozenset()
     hooks = parse(original).member("hooks")
@@ -234,7 +235,7 @@ def _containers(original: str | None) -> frozenset[str]:
 
 
 def without_hooks(text: str, root: Node, removed: Sequence[HookEntry], keep: frozenset[str]) -> str:
-    """Remove hooks, and the entries, events and section that this leaves empty, except those in `keep`."""
+    """Remove hooks, and the entries, events and section that become empty, except those in `keep`."""
     hooks = root.member("hooks")
     if not removed or hooks is None:
         return text
@@ -252,7 +253,7 @@ def without_hooks(text: str, root: Node, removed: Sequence[HookEntry], keep: fro
 
 
 def _reduced(entries: Node, removed: Sequence[HookEntry]) -> tuple[list[Edit], list[int]]:
-    """Return the edits of entries that keep some hooks, and the numbers of those that keep none."""
+    """Return the edits of entries that keep some hooks, and the indices of entries that keep none."""
     edits: list[Edit] = []
     empty = []
     for number in dict.fromkeys(hook.entry for hook in removed):

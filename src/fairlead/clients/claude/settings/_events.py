@@ -1,6 +1,6 @@
-"""Which events of Claude Code an install asks for, since which version the client has them, and their timeouts.
+"""The events of Claude Code that an install adds hooks for, the client versions that have them, and their timeouts.
 
-An event that the client does not know opens a dialog at the start of every session, so none is installed on a guess.
+For an unknown event the client opens a dialog at the start of every session, so only events that it has are installed.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from fairlead.clients._install_types import EventSetting, Version, format_versio
 from fairlead.errors import FairleadError
 
 MIN_VERSION: Version = (2, 1, 139)
-"""The first with `args`, which start the launcher without a shell; an older one would start it without its event."""
+"""The first version with `args`, which start the launcher without a shell. An older one would ignore the arguments."""
 BASE_VERSION: Version = (2, 1, 197)
-"""The oldest whose events were seen. It has 30."""
+"""The oldest version whose events are known. It has 30."""
 
-QUICK = 60
-"""Seconds for an event that is only decided: that takes milliseconds, and a second without a daemon."""
-LONG = 3600
-"""Seconds for an event at which the policy's commands may run: one of them may take that long, by its own `timeout`.
+SHORT_TIMEOUT = 60
+"""Seconds for an event without commands: deciding takes milliseconds, and up to a second without a daemon."""
+LONG_TIMEOUT = 3600
+"""Seconds for an event at which the policy's commands may run. A command's own `timeout` may be as long.
 
-With its own default the client would end it earlier, and go on as if it had passed. A user who waits can press Escape.
+With its default timeout the client would end the hook earlier, and continue as if the command had passed. A user who
+does not want to wait can press Escape.
 """
 
-ASKED = "PermissionRequest"
+QUESTION_EVENT = "PermissionRequest"
 """The event whose hook may wait for a person's answer (`attention.answer`), while the client asks, too.
 
-Its timeout is then `LONG`: at its end the client ends the hook, and its own question stays.
+The timeout of the hook is then `LONG_TIMEOUT`. After the timeout the client ends the hook, and its own question stays
+open.
 """
 
 
 def _event(
-    timeout: int = LONG,
+    timeout: int = LONG_TIMEOUT,
     since: Version = BASE_VERSION,
     *,
     blocks_on_failure: bool = False,
@@ -48,8 +50,8 @@ EVENTS: dict[str, EventSetting] = {
     "UserPromptSubmit": _event(30),  # the client's own default: a user waits for it
     "UserPromptExpansion": _event(),
     # `onFailure` on this gate alone: on a prompt it would lock the user out of the session that could repair it
-    "PreToolUse": _event(QUICK, blocks_on_failure=True),
-    ASKED: _event(QUICK),
+    "PreToolUse": _event(SHORT_TIMEOUT, blocks_on_failure=True),
+    QUESTION_EVENT: _event(SHORT_TIMEOUT),
     "PermissionDenied": _event(),
     "PostToolUse": _event(),
     "PostToolUseFailure": _event(),
@@ -66,14 +68,14 @@ EVENTS: dict[str, EventSetting] = {
     "PreCompact": _event(),
     "PostCompact": _event(),
     "PreModelSwitch": _event(30, since=(2, 1, 325)),  # the client's own default
-    "PostModelSwitch": _event(QUICK, since=(2, 1, 325)),
+    "PostModelSwitch": _event(SHORT_TIMEOUT, since=(2, 1, 325)),
     "Elicitation": _event(),
     "ElicitationResult": _event(),
     "ConfigChange": _event(),
     "InstructionsLoaded": _event(),
     "CwdChanged": _event(),
     "FileChanged": _event(left_out="its matcher is the list of files to watch, which only you know"),
-    "DirectoryAdded": _event(QUICK, since=(2, 1, 219)),
+    "DirectoryAdded": _event(SHORT_TIMEOUT, since=(2, 1, 219)),
     "WorktreeCreate": _event(
         left_out="a hook there replaces the client's own way to make a worktree", is_optional=True
     ),
@@ -88,11 +90,11 @@ class OldClientError(FairleadError):
 
 
 class VersionError(FairleadError):
-    """A text without a version."""
+    """A text that contains no version."""
 
 
 def parse_version(text: str) -> Version:
-    """Return the version in a text such as `2.1.325 (Claude Code)`; raise `VersionError` if there is none."""
+    """Return the version in a text such as `2.1.325 (Claude Code)`. Raise `VersionError` if there is none."""
     match = re.search(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})", text)
     if match is None:
         raise VersionError(f"{text[:60]!r} is not a version of Claude Code; expected three numbers, as 2.1.325")
@@ -100,15 +102,15 @@ def parse_version(text: str) -> Version:
 
 
 def is_known(event: str, version: Version | None) -> bool:
-    """Return whether a version of the client has an event; if the version is unknown, whether any has."""
+    """Return whether a version of the client has an event; for an unknown version, whether any version has it."""
     setting = EVENTS.get(event)
     return setting is not None and (version is None or setting.since <= max(version, BASE_VERSION))
 
 
 def events_for(version: Version | None, also: frozenset[str] = frozenset()) -> list[str]:
-    """Return the events to install for a version of the client; if it is unknown, those of `BASE_VERSION`.
+    """Return the events to install for a version of the client; for an unknown version, the events of `BASE_VERSION`.
 
-    `also` are optional events. Raise `OldClientError` for a client that cannot start our hooks.
+    `also` are optional events to add. Raise `OldClientError` for a client that cannot start our hooks.
     """
     if version is not None and version < MIN_VERSION:
         raise OldClientError(

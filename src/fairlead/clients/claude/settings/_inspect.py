@@ -1,4 +1,4 @@
-"""Reads all settings files of Claude Code that apply in a folder, as far as they are about hooks. Writes nothing."""
+"""Reads the parts that concern hooks of all Claude Code settings files that apply in a folder. Writes nothing."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from fairlead.clients._json_text import Node
 
 MANAGED = Path(MANAGED_FOLDERS["darwin" if sys.platform == "darwin" else "linux"])
-"""Where an administrator puts settings that nobody can override."""
+"""The folder of an administrator's settings, which no other settings can override."""
 
 _MANAGED_ONLY = "allowManagedHooksOnly"
 _TEXT = re.compile(r"""the text ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
-"""A value in the wrong place may be a secret."""
+"""Quoted values in error messages, which may be secrets."""
 
 
 def inspect(folder: Path, environ: Mapping[str, str]) -> tuple[SettingsFile, ...]:
-    """Read all settings files that apply in a folder, in the client's order: of two values the last counts."""
+    """Read all settings files that apply in a folder, in the client's order: later files override earlier ones."""
     own = [(scope, settings_file(scope, folder, environ)) for scope in SCOPES]
     return tuple(inspect_file(scope, file, folder) for scope, file in [*own, *_managed(MANAGED)])
 
 
 def inspect_file(scope: str, file: Path, folder: Path) -> SettingsFile:
-    """Read one settings file of a project folder; say why the client would skip it."""
+    """Read one settings file for a project folder. `problem` is the reason if the client would skip it."""
     try:
         snapshot = files.read(file)
         text = files.text_of(snapshot)
@@ -109,7 +109,7 @@ def installed_hook(scope: str, file: str, event: str, value: Mapping[str, Any], 
 
 
 def _program(value: Mapping[str, Any]) -> str:
-    """Return what a hook starts, without its arguments."""
+    """Return the program of a hook without its arguments, for display."""
     kind = value.get("type")
     if kind != "command":
         return f"a hook of the type {kind!r}"
@@ -122,7 +122,7 @@ def _program(value: Mapping[str, Any]) -> str:
 
 
 def _argv(value: Mapping[str, Any], project: str) -> list[str]:
-    """Return what the client starts: with `args` the program itself, else a shell."""
+    """Return the command line that the client starts: the program itself if there are `args`, else a shell."""
     command, args = str(value.get("command", "")), value.get("args")
     if value.get("type") != "command":
         return []

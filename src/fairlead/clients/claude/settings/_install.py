@@ -1,4 +1,4 @@
-"""Installs our hooks in Claude Code's settings files: where they are, and everything that is put in or taken out."""
+"""Installs and uninstalls our hooks, status line, variables and permission rules in Claude Code's settings files."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SCOPES = {
     "project": f"{CONFIG_FOLDER}/{SETTINGS[0]} in this folder: everybody who has the project",
     "local": f"{CONFIG_FOLDER}/{SETTINGS[1]} in this folder: you, in this project",
 }
-"""Name of each scope to a line of help."""
+"""Name of each scope → a line of help about its file."""
 
 
 def settings_file(scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
-    """Return where the client looks for the settings of a scope."""
+    """Return the settings file of a scope."""
     if scope == "user":
         moved = environ.get(CONFIG_DIR)
         return Path(moved or Path(environ.get("HOME") or Path.home(), CONFIG_FOLDER), SETTINGS[0]).absolute()
@@ -49,23 +49,23 @@ def settings_file(scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
 
 
 def skill_file(settings: Path) -> Path:
-    """Return where the client looks for the skill, by the settings file of the same scope."""
+    """Return the file of the mail skill for the scope of a settings file."""
     return settings.parent / "skills/fairlead-mail/SKILL.md"
 
 
 class _Editor:
-    """Hooks, status line and variables in the text of the settings."""
+    """Edits hooks, status line, variables and permission rules in the text of the settings."""
 
-    def put_in(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Put in everything that a request asks for."""
+    def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
+        """Add or update everything of ours by a request."""
         result = add_hooks(text, request)
         text, line = add_status_line(result.text, request.launcher, request.status_line)
         text, stay = add_stay(text, request.launcher, request.stay, original)
         text, rules = add_rules(text) if request.allows_mail else (text, ())
         return replace(result, text=text, status_line=line, stay=stay, rules=rules)
 
-    def take_out(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
-        """Take out everything of ours, and put back what it replaced."""
+    def uninstall(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
+        """Remove everything of ours, and restore what an install has removed or replaced."""
         result = remove_hooks(text, original, taken)
         text, line = remove_status_line(result.text, original)
         text, stay = remove_stay(text, original)
@@ -81,37 +81,37 @@ _EDITOR = _Editor()
 
 
 def plan_install(file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-    """Return what an install would do."""
+    """Return the changes of an install."""
     return _installs.plan_install(CLIENT, _EDITOR, file, request, state)
 
 
 def plan_uninstall(file: Path, state: Path) -> InstallPlan:
-    """Return what an uninstall would do."""
+    """Return the changes of an uninstall."""
     return _installs.plan_uninstall(CLIENT, _EDITOR, file, state)
 
 
 def carry_out(plan: InstallPlan, state: Path) -> Path | None:
-    """Do what was planned, or nothing; return where the file's content before is kept."""
+    """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
     return _installs.carry_out(CLIENT, plan, state)
 
 
 def stay_of(text: str) -> str:
-    """Return how agents stay by these settings; "" if they do not say."""
+    """Return the `--stay` value of the settings; "" if they have none."""
     return read_stay(parse(text))
 
 
 def mail_rules_of(text: str) -> tuple[str, ...]:
-    """Return the permission rules of the mail commands, if the settings have all of them."""
+    """Return the permission rules for the mail commands if the settings have all of them, else none."""
     return RULES if has_rules(text) else ()
 
 
 def status_line_of(text: str) -> StatusLineKind:
-    """Return what status line the settings have."""
+    """Return the kind of the status line in the settings."""
     return read_status_line(parse(text)).kind
 
 
 def client_version(path: str | None = None) -> Version | None:
-    """Return the version of the client on the PATH; `None` if there is none, or it does not say."""
+    """Return the version of the client on the PATH; `None` if there is no client, or it prints no version."""
     from fairlead.clients._programs import output_of
     from fairlead.clients.claude.settings._events import VersionError, parse_version
 

@@ -1,10 +1,10 @@
-"""The permission rules with which agents may run the mail commands, in the text of Claude Code's settings.
+"""The permission rules that allow agents to run the mail commands, in the text of Claude Code's settings.
 
-In its default mode the client asks a person about every command that no rule allows. A rule `Bash(fairlead send:*)`
-allows that command with any arguments, and no other: the client (2.1.325) judges each part of a compound command by
-itself, and asks about substitutions, redirections to files and variables before the command.
+In its default mode the client asks the user about every command that no rule allows. A rule `Bash(fairlead send:*)`
+allows this command with any arguments, and no other command: the client (2.1.325) checks each part of a compound
+command separately, and asks about substitutions, redirections to files and variables before the command.
 
-A rule that was there before the first install is the user's, and stays. The rest of the file keeps its bytes.
+A rule that existed before the first install belongs to the user, and is kept. The rest of the file keeps its bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 PERMISSIONS = "permissions"
 ALLOW = "allow"
 COMMANDS = ("agents", "identity", "inbox", "poll", "read", "reply", "send", "status", "tasks", "topics")
-"""The mail commands. None of them reads a file that is named on its command line when an agent runs it."""
+"""The mail commands. When an agent runs them, none reads a file that is named on its command line."""
 RULES = tuple(f"Bash(fairlead {command}:*)" for command in COMMANDS)
 
 
 def add_rules(text: str) -> tuple[str, tuple[str, ...]]:
-    """Add the rules that are missing. Return the text and those rules."""
+    """Add the missing rules. Return the new text and the added rules."""
     root = parse(text)
     permissions = root.member(PERMISSIONS)
     allow = permissions.member(ALLOW) if permissions is not None and permissions.kind == "object" else None
@@ -52,7 +52,10 @@ def add_rules(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def remove_rules(text: str, original: str | None) -> tuple[str, tuple[str, ...]]:
-    """Remove our rules, but not those of the original; what they leave empty becomes as it was before."""
+    """Remove our rules, except those of the original. Return the new text and the removed rules.
+
+    A list or section that becomes empty is restored to its original state.
+    """
     kept = _rules_in(original)
     root = parse(text)
     permissions = root.member(PERMISSIONS)
@@ -74,7 +77,7 @@ def has_rules(text: str) -> bool:
 
 
 def _emptied(text: str, root: Node, permissions: Node, allow: Node, original: str | None) -> list[Edit]:
-    """Return the edits that leave no rule: a list or a section that the original lacks goes, too."""
+    """Return the edits that remove all rules, and also a list or section that the original does not have."""
     before = _section(original)
     list_before = before.member(ALLOW) if before is not None and before.kind == "object" else None
     if list_before is not None and original is not None:
@@ -89,7 +92,7 @@ def _emptied(text: str, root: Node, permissions: Node, allow: Node, original: st
 
 
 def _refuse_invalid(text: str, permissions: Node | None, allow: Node | None) -> None:
-    """Raise if the client would not read the section."""
+    """Raise if the client would not accept the section."""
     for node, kind, what in ((permissions, "object", PERMISSIONS), (allow, "array", f"{PERMISSIONS}.{ALLOW}")):
         if node is not None and node.kind != kind and node.value() is not None:
             expected = "an object" if kind == "object" else "a list"

@@ -1,4 +1,4 @@
-"""Whose a hook in Claude Code's settings is, by its command line."""
+"""Finds out which program a hook in Claude Code's settings belongs to, by its command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 WAKE_OPTION = "--wake"
-"""Marks the second hook at an event, which waits in the background for mail."""
+"""The option of our second hook for an event, which waits in the background for mail."""
 
 _SUBSTRATE = re.compile(r"/hooks/substrate/[\w-]+\.sh\Z")
 _SHELLS = ("bash", "sh", "zsh")
@@ -23,19 +23,19 @@ def is_ours(hook: Mapping[str, Any]) -> bool:
     """Return whether a hook is ours: the launcher, or `fairlead <Event>` without options that the user added."""
     words = words_of(hook)
     if len(words) > 1 and _name(words[0]) == LAUNCHER:
-        return words[1].isidentifier()  # also an event that only a newer Fairlead knows
+        return words[1].isidentifier()  # includes events of a newer Fairlead
     if len(words) > 1 and _name(words[0]) == "fairlead":
         return HookEvent.find(words[1]) is not None and words[2:] in ([], ["--client", "claude"])
     return False
 
 
 def is_wake(hook: Mapping[str, Any]) -> bool:
-    """Return whether a hook of ours is the one that wakes agents."""
+    """Return whether a hook of ours waits for mail and wakes the agent."""
     return WAKE_OPTION in words_of(hook)
 
 
 def words_of(hook: Mapping[str, Any]) -> list[str]:
-    """Return the command line of a hook as words; empty if it has no command, or one that only a shell can split."""
+    """Return the command line of a hook as words; empty if it has no command, or only a shell can split it."""
     command, args = hook.get("command"), hook.get("args")
     if hook.get("type") != "command" or not isinstance(command, str):
         return []
@@ -58,7 +58,7 @@ def _is_substrate(hook: Mapping[str, Any]) -> bool:
 
 
 REPLACEABLE: dict[str, Callable[[Mapping[str, Any]], bool]] = {"conclaude": _is_conclaude, "substrate": _is_substrate}
-"""Programs that decide the same events: their name to a test whether a hook is theirs."""
+"""Name of each program that decides the same events → a function that returns whether a hook belongs to it."""
 
 
 def _name(program: str) -> str:

@@ -1,7 +1,7 @@
-"""What Claude Code accepts as `hooks` in its settings, so that nothing is written that it would skip.
+"""Validates `hooks` in Claude Code's settings, so that an install never writes settings that the client would skip.
 
-From the schema of client 2.1.325. At a hook that it does not accept, 2.1.325 ignores that hook and 2.1.197 the whole
-file, so that another gate in it would be open without a message. Both accept unknown keys and events.
+The rules are from the schema of client 2.1.325. For an invalid hook, 2.1.325 ignores the hook, and 2.1.197 ignores the
+whole file: then other gates in it would be open without a message. Both accept unknown keys and events.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ _TYPES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
     ),
     "mcp_tool": ({"server": _is_text, "tool": _is_text}, {"input": _is_object}),
 }
-"""Type of a hook → the keys it must have, and those it may have beside `_ANY`."""
+"""Type of a hook → its required keys, and its optional keys besides `_ANY`."""
 
 
 def check(text: str, root: Node) -> None:
-    """Raise if the client would skip the settings in part or as a whole, or if they cannot be edited safely."""
+    """Raise if the client would skip the settings or a part of them, or if they cannot be edited safely."""
     if root.kind != "object":
         raise SettingsError(
             f"{position(text, root.start)}: the settings are not an object; the client skips the whole file"
@@ -121,7 +121,7 @@ def check(text: str, root: Node) -> None:
 
 
 def check_keys(text: str, root: Node) -> None:
-    """Raise `JsonTextError` if a key occurs twice where we may edit: it is not defined which of them counts."""
+    """Raise `JsonTextError` if a key occurs twice in an object that we may edit: which value counts is undefined."""
     if root.keys.count("hooks") > 1:
         raise JsonTextError(_duplicate(text, root, "hooks"))
     for node in _containers(root.member("hooks")):
@@ -153,7 +153,7 @@ def _faults(hooks: Node) -> Iterator[Fault]:
         return
     for event, entries in zip(hooks.keys, hooks.items, strict=True):
         if event not in EVENTS:
-            continue  # the client knows better what an event may have that we do not know
+            continue  # only the client knows what this event may contain
         if entries.kind != "array":
             yield entries, f"hooks.{event}", f"expected a list, got {_described(entries)}"
             continue
@@ -194,7 +194,7 @@ def _hook_faults(hook: Node, path: str) -> Iterator[Fault]:
 
 
 def _described(node: Node) -> str:
-    """Describe a value in a few words."""
+    """Return a short description of a value for messages."""
     if node.kind != "plain":
         return {"object": "an object", "array": "a list"}[node.kind]
     return {True: "true", False: "false"}[node.plain] if isinstance(node.plain, bool) else _plain(node.plain)

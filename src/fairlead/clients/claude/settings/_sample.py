@@ -1,4 +1,4 @@
-"""How the doctor runs a hook as Claude Code does, without any effect: the environment, and a harmless tool call."""
+"""The environment and the harmless payloads with which the doctor runs a hook as Claude Code would."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PermissionRequest"})
 
 
 def hook_environment(environ: Mapping[str, str], session: str, project: str) -> dict[str, str]:
-    """Return the environment in which the client would start a hook of a session, without another session's."""
+    """Return the environment in which the client would start a hook of a session.
+
+    The variables of the session in which the doctor runs are replaced.
+    """
     return {name: value for name, value in environ.items() if name != ENV_FILE} | {
         "CLAUDECODE": "1",
         ENTRYPOINT: "cli",
@@ -25,7 +28,7 @@ def hook_environment(environ: Mapping[str, str], session: str, project: str) -> 
 
 
 def harmless_payload(event: str) -> dict[str, object]:
-    """Return the fields of a tool call that does nothing, for the events that are about one."""
+    """Return the payload fields of a harmless tool call for an event; empty for events that are not about a tool."""
     call = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "fairlead doctor"}}
     response = {"tool_response": {"stdout": "", "stderr": "", "interrupted": False, "isImage": False}}
     if event not in _TOOL_EVENTS:

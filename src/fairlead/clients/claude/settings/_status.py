@@ -1,4 +1,4 @@
-"""How far our hooks are installed in one settings file, and how they differ from what an install would write."""
+"""The status of our hooks in one settings file, and their differences from what an install would write."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OFF_SWITCH = "disableAllHooks"
 
 
 def status(scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
-    """Return how far our hooks are installed in one file."""
+    """Return the status of our hooks in one settings file."""
     try:
         text = files.text_of(files.read(file))
         if is_blank(text):
@@ -58,7 +58,7 @@ def status(scope: str, file: Path, launcher: Launcher | None, version: Version |
 
 
 def warnings(text: str) -> list[str]:
-    """Return what in installed settings keeps our hooks from being the last word."""
+    """Return warnings about settings that turn our hooks off, or let other programs decide, too."""
     root = parse_settings(text)
     off = f"{OFF_SWITCH} is set in this file, so the client runs no hooks at all"
     rivals = [f"{name} has hooks here too, which decide the same events; see --replace" for name in rivals_in(root)]
@@ -72,7 +72,7 @@ def is_set(root: Node, key: str) -> bool:
 
 
 def _line_differences(line: StatusLineEntry, launcher: Launcher | None) -> Iterator[str]:
-    """Yield what an install would change in our part of the status line. The user's own command is not shown."""
+    """Yield the changes that an install would make to our part of the status line, without the user's own command."""
     if not line.is_ours:
         return
     if not is_program(line.hook):
@@ -82,10 +82,10 @@ def _line_differences(line: StatusLineEntry, launcher: Launcher | None) -> Itera
 
 
 def _missing_programs(ours: Sequence[HookEntry]) -> Iterator[str]:
-    """Yield the programs that our hooks start and that do not exist: the client blocks every tool call then."""
+    """Yield the missing programs of our hooks, without which the client blocks every tool call."""
     programs = dict[str, None]()
     for hook in ours:
-        if "args" in hook.value:  # else a shell looks for it
+        if "args" in hook.value:  # without `args`, a shell searches the PATH
             programs |= dict.fromkeys([hook.value["command"], _python(hook)])
     for program in programs:
         if program and not is_program(program):
@@ -98,10 +98,10 @@ def _python(hook: HookEntry) -> str:
 
 
 def _differences(ours: Sequence[HookEntry], launcher: Launcher | None) -> Iterator[str]:
-    """Yield which keys an install would change, the same change of many events in one line."""
+    """Yield the keys that an install would change. The same change of several events is one line."""
     changes: dict[tuple[str, str, str], list[str]] = {}
     for hook in ours:
-        same = Launcher(hook.value["command"], _python(hook))  # if ours is not found, its path is no difference
+        same = Launcher(hook.value["command"], _python(hook))  # without a launcher, paths are not compared
         new = hook_for(hook.event, launcher or same, hook.value)
         for key in dict.fromkeys([*hook.value, *new]):
             before, after = hook.value.get(key), new.get(key)

@@ -1,10 +1,10 @@
-"""The status line in the text of Claude Code's settings: ours before the user's own, which goes on as it was.
+"""The status line in the text of Claude Code's settings: our launcher, which then runs the user's own command.
 
-    "statusLine": {"type": "command", "command": "exec HOOK StatusLine --python PYTHON --then 'what was here before'"}
+    "statusLine": {"type": "command", "command": "exec HOOK StatusLine --python PYTHON --then 'the previous command'"}
 
-The client runs it by a shell, which `exec` replaces: so the user's own command has the parent that it had before, and
-is ended where the client ends it. The rest of the object keeps its bytes. Only a status line that the client would run
-is changed; one of another shape is left alone. Touches no file.
+The client runs the command by a shell, which `exec` replaces. So the user's own command keeps its parent process, and
+ends if the client ends it. The rest of the object keeps its bytes. Only a status line that the client would run is
+changed. Touches no file.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class StatusLineEntry(msgspec.Struct, frozen=True):
 
     kind: StatusLineKind = "none"
     hook: str = ""
-    """The launcher that it starts, if it is ours or chained."""
+    """The launcher, if the status line starts ours."""
     python: str = ""
     command: str = ""
-    """The user's own command; "" if it is ours alone."""
+    """The user's own command; "" if the status line is only ours."""
 
     @property
     def is_ours(self) -> bool:
-        """Whether it starts our launcher."""
+        """Whether the status line starts our launcher."""
         return self.kind in {"chained", "ours"}
 
 
 def read_status_line(root: Node) -> StatusLineEntry:
-    """Return the status line of settings."""
+    """Return the status line of parsed settings."""
     node = root.member(KEY)
     if node is None:
         return StatusLineEntry()
@@ -57,12 +57,12 @@ def read_status_line(root: Node) -> StatusLineEntry:
 
 
 def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> tuple[str, StatusLineChange]:
-    """Chain the user's own status line, update ours, or add ours if that was chosen and there is none."""
+    """Chain the user's own status line, update ours, or add ours if there is none and `choice` is `show`."""
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
     if choice == "leave" or line.kind == "odd" or (line.kind == "none" and choice != "show"):
         return text, ""
-    wanted = _written(launcher, None if line.kind in {"none", "ours"} else line.command)
+    wanted = _command_line(launcher, None if line.kind in {"none", "ours"} else line.command)
     style = style_of(text, root)
     command = _command(node) if node else None
     if command is None:
@@ -74,7 +74,7 @@ def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> 
 
 
 def remove_status_line(text: str, original: str | None = None) -> tuple[str, StatusLineChange]:
-    """Remove ours; leave the user's own, spelt as in the original."""
+    """Remove our status line, or restore the user's own, with its original spelling."""
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
     command = _command(node) if node else None
@@ -87,7 +87,7 @@ def remove_status_line(text: str, original: str | None = None) -> tuple[str, Sta
 
 
 def _command(node: Node) -> Node | None:
-    """Return the command, if the client would run it and it can be passed as an argument."""
+    """Return the command of a status line; `None` if the client would not run it, or it cannot be passed on."""
     if node.kind != "object" or node.duplicate_key():
         return None
     kind, command = node.member("type"), node.member("command")
@@ -104,7 +104,7 @@ def _is_passable(command: str) -> bool:
 
 
 def _parse_ours(command: str) -> StatusLineEntry | None:
-    """Parse a command line that an install wrote; one that was edited since is the user's."""
+    """Parse a command line that an install wrote; return `None` for one that the user wrote or edited."""
     command = command.removeprefix(_EXEC)
     try:
         words = shlex.split(command)
@@ -121,13 +121,13 @@ def _parse_ours(command: str) -> StatusLineEntry | None:
     return StatusLineEntry(kind, words[0], options.get("--python", ""), options.get("--then", ""))
 
 
-def _written(launcher: Launcher, command: str | None) -> str:
+def _command_line(launcher: Launcher, command: str | None) -> str:
     then = [] if command is None else ["--then", command]
     return _EXEC + shlex.join([launcher.hook, _EVENT, "--python", launcher.python, *then])
 
 
 def _spelling(original: str | None, command: str) -> Raw | None:
-    """Return the user's command as the original spells it, if it is still the same."""
+    """Return the user's command as it is spelled in the original; `None` if it is another one."""
     node = parse(original).member(KEY) if original and original.strip("\ufeff \t\r\n") else None
     spelt = _command(node) if node else None
     if original is None or spelt is None or spelt.plain != command:

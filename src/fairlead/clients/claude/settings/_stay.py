@@ -1,10 +1,10 @@
-"""How agents stay, in the text of Claude Code's settings: variables under `env`, and a second hook at some events.
+"""How agents stay reachable for mail (`--stay`): variables and hooks in the text of Claude Code's settings.
 
-    always  FAIRLEAD_STAY=always; and CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0, or the client ends a turn after 8 blocks
-    wake    FAIRLEAD_STAY=wake; and hooks with `asyncRewake`, which the client does not wait for
+    always  FAIRLEAD_STAY=always, and CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: else the client ends a turn after 8 blocks
+    wake    FAIRLEAD_STAY=wake, and a second hook for some events with `asyncRewake`: the client does not wait for it
     no      none of these
 
-The rest of `env` keeps its bytes, and uninstall restores a value that was there before. Touches no file.
+The rest of `env` keeps its bytes, and an uninstall restores previous values. Touches no file.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ ENV = "env"
 STAY = "FAIRLEAD_STAY"
 BLOCK_CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 WAKE_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop")
-"""Where a hook begins to wait for mail. The last one of a session waits, and the earlier ones end.
+"""The events at which a hook starts to wait for mail. The latest hook of a session waits, and the earlier ones exit.
 
-SessionStart: a session that nobody has prompted yet, also after /clear and /resume. UserPromptSubmit: a turn that is
-interrupted has no Stop. The client (2.1.325) leaves all of them alone at Escape and /clear.
+SessionStart is for a session without a prompt yet, also after /clear and /resume. UserPromptSubmit is for an
+interrupted turn, which has no Stop. Escape and /clear do not end these hooks (client 2.1.325).
 """
 STAYS = ("always", "wake", "no")
 """The values of `--stay`."""
 
 
 def read_stay(root: Node) -> str:
-    """Return how agents stay by these settings; "" if they do not say."""
+    """Return the `--stay` value of the settings; "" if they have none."""
     value = _value(root, STAY)
     return value if value in STAYS else ""
 
 
 def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | None = None) -> tuple[str, str]:
-    """Set how agents stay (`None`: as they do). Return the text, and the value if anything changed."""
+    """Set the `--stay` value (`None`: the present one). Return the new text, and the value if the text changed."""
     root = parse(text)
     before = read_stay(root)
     stay = stay or before
@@ -69,7 +69,7 @@ def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | No
 
 
 def remove_stay(text: str, original: str | None = None) -> tuple[str, str]:
-    """Remove the variables, and restore what was there before; the hook is removed with the others."""
+    """Remove the variables, or restore their original values. The hooks are removed with all others."""
     root = parse(text)
     before = _value(root, STAY)
     if before is None or _value(_root(original), STAY) == before:
@@ -81,7 +81,7 @@ def remove_stay(text: str, original: str | None = None) -> tuple[str, str]:
 
 
 def differences(root: Node) -> Iterator[str]:
-    """Yield what is missing for the way in which agents are to stay."""
+    """Yield the settings that are missing for the `--stay` value, or contradict it."""
     stay, waking = read_stay(root), {hook.event for hook in find_hooks(root) if is_wake(hook.value)}
     if stay == "always" and _value(root, BLOCK_CAP) != "0":
         yield f'{ENV}.{BLOCK_CAP} is not "0", so an agent that is to stay always stops after 8 times'
@@ -96,7 +96,7 @@ def differences(root: Node) -> Iterator[str]:
 
 
 def _with_env(text: str, wanted: dict[str, Any], original: str | None) -> str:
-    """Set variables, and remove those that are `None`. An `env` that is empty then becomes as it was before us."""
+    """Set variables, and remove those that are `None`. If `env` becomes empty, its original state is restored."""
     root = parse(text)
     env = root.member(ENV)
     new = {key: value for key, value in wanted.items() if value is not None}
@@ -134,7 +134,7 @@ def _without_env(text: str, root: Node, env: Node, original: str | None) -> str:
 
 
 def _refuse_invalid(text: str, root: Node, env: Node) -> None:
-    """Raise if the client would not read `env`, or it cannot be edited safely."""
+    """Raise if the client would not accept `env`, or if it cannot be edited safely."""
     if env.kind != "object":
         raise SettingsError(f"{position(text, env.start)}: {ENV}: expected an object; correct it first")
     key = ENV if root.keys.count(ENV) > 1 else env.duplicate_key()
@@ -149,7 +149,7 @@ def _value(root: Node | None, key: str) -> Any:
 
 
 def _spelling(original: str | None, key: str) -> Raw | None:
-    """Return a variable as the original spells it."""
+    """Return the JSON of a variable as it is spelled in the original."""
     root = _root(original)
     env = root.member(ENV) if root else None
     node = env.member(key) if env and env.kind == "object" else None

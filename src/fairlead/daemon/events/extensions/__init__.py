@@ -1,4 +1,4 @@
-"""The extensions of the daemon: what reacts to events, each in a file of its own.
+"""The extensions of the daemon, which react to events, each in a file of its own.
 
 A new capability is a new file here, with a function `create(daemon)`, and its name in `EXTENSIONS`.
 """
@@ -25,9 +25,8 @@ EXTENSIONS = (
     "_answers",
     "_sessions",
     "_metrics",
-    "_redaction",
 )
-"""The modules, in their order. Between the kinds the registry keeps its own: gates, contributors, observers."""
+"""The modules, in their order within each kind. The registry puts gates first, then contributors, then observers."""
 
 
 def register_extensions(daemon: Daemon) -> None:

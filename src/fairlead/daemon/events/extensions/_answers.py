@@ -7,32 +7,35 @@ from typing import TYPE_CHECKING
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.errors import FairleadError
 from fairlead.events import PermissionRequest
-from fairlead.journal import DOCTOR_SESSION, EventRecord
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.policy import Attention, load_user_wide
 
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.answers._service import AnswerService
-    from fairlead.daemon.events._extension import EventContext
+    from fairlead.daemon.events._extension import EventContext, ExtensionRegistry
     from fairlead.daemon.events._messages import HookReply
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
 
 
 def create(daemon: Daemon) -> Answers:
     """Return the extension."""
-    return Answers(daemon.answers, daemon.errors, daemon.version)
+    return Answers(daemon.answers, daemon.errors, daemon.version, daemon.extensions)
 
 
 class Answers(EventExtension):
-    """Holds what the policy leaves to the user, if the client asks the user at the same time."""
+    """Holds permission requests that the policy leaves to the user, if the client asks the user at the same time."""
 
     kind = "contributor"
     events = frozenset({"PermissionRequest"})
+    recorded_events: frozenset[str] | None = frozenset()
 
-    def __init__(self, answers: AnswerService, errors: ErrorLog, version: str) -> None:
+    def __init__(self, answers: AnswerService, errors: ErrorLog, version: str, extensions: ExtensionRegistry) -> None:
         self._answers = answers
+        self._answers.on_change = self._observe
+        self._extensions = extensions
         self._errors = errors
         self._version = version
         self._is_reported = False
@@ -42,7 +45,7 @@ class Answers(EventExtension):
         return True
 
     def before_reply(self, context: EventContext) -> Reaction | None:
-        """Wait if the settings say so. A client without a terminal asks nobody, so its hooks never wait."""
+        """Wait if the settings say so. A client without a terminal cannot ask the user, so its hooks never wait."""
         event, request = context.event, context.request
         if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
             return None
@@ -59,9 +62,14 @@ class Answers(EventExtension):
 
         return Reaction(start_wait=start_wait)
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Note what the client went on with."""
-        if event is not None and self._answers.is_needed and isinstance(record, EventRecord):
+    def _observe(self) -> None:
+        """Observe all events as long as there are questions."""
+        self.recorded_events = None if self._answers.is_needed else frozenset()
+        self._extensions.refresh()
+
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Pass on an event, which may show that a question is over."""
+        if event is not None:
             self._answers.observe(event)
 
     def _settings(self) -> Attention:

@@ -1,4 +1,4 @@
-"""The integrity check: after a tool whose effects are not known, the protected files are looked at again."""
+"""The integrity check: compares the protected files after a tool whose effects are not known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairlead.events import (
     ToolEvent,
     UserPromptSubmit,
 )
-from fairlead.journal import DOCTOR_SESSION, EventRecord
+from fairlead.journal import DOCTOR_SESSION
 
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from fairlead.daemon.integrity._project import Project
     from fairlead.daemon.integrity._report import Finding
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
 
 _MAX_SHOWN = 100
 _NOT_RUN = frozenset({"blocked", "failed"})
+_NAMES_FILES = frozenset({"file_write", "file_read", "search"})
+"""Kinds of tools whose calls change only files that they name."""
 
 
 def create(daemon: Daemon) -> IntegrityCheck:
@@ -54,17 +56,17 @@ class IntegrityCheck(EventExtension):
         self._monitor = monitor
         self._errors = errors
         self._shown: dict[str, tuple[Project, list[Finding]]] = {}
-        """By event: what was told in its reply, which may not be delivered."""
+        """Event id → the findings in its reply, which may not be delivered."""
 
     def may_block(self, context: EventContext) -> bool:
-        """Return whether files have to be read, or many of them to be looked at."""
+        """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return context.client.may_change_files(event.tool_name) and self._monitor.must_look(context)
+            return _may_change_files(context, event) and self._monitor.needs_full_check(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
-        """Look at the files before and after a call. An error here keeps no event from its answer."""
+        """Check the files before and after a call. An error here does not keep the event from being answered."""
         event = context.event
         if event.session_id == DOCTOR_SESSION:
             return None
@@ -75,10 +77,8 @@ class IntegrityCheck(EventExtension):
             output = HookOutput(system_message=f"The integrity check failed: {error}")
         return None if output is None else Reaction(output=output, undoable=True)
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Note what became of a call, and which calls can no longer run."""
-        if not isinstance(record, EventRecord) or event is None:
-            return
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Note the verdict on a call, and which calls can no longer run."""
         calls = self._monitor.calls
         if isinstance(event, PreToolUse):
             if record.verdict in _NOT_RUN:
@@ -97,19 +97,19 @@ class IntegrityCheck(EventExtension):
             calls.session_ended(event.session_id)
 
     def undo(self, event_id: str) -> None:
-        """Report again with the next answer what was in a reply that was not delivered."""
+        """Report the findings of an undelivered reply again, with the next reply."""
         shown = self._shown.pop(event_id, None)
         if shown is not None:
             project, findings = shown
             project.pending += findings
 
     def _output(self, context: EventContext) -> HookOutput | None:
-        event, client = context.event, context.client
+        event = context.event
         if isinstance(event, SessionStart):
             self._monitor.project(context)
-        elif isinstance(event, ToolEvent) and client.kind_of(event.tool_name) == "file_write":
+        elif isinstance(event, ToolEvent) and context.tool_kind == "file_write":
             self._file_tool(context, event)
-        elif isinstance(event, ToolEvent) and client.may_change_files(event.tool_name):
+        elif isinstance(event, ToolEvent) and _may_change_files(context, event):
             return self._checked_tool(context, event)
         return None
 
@@ -134,6 +134,11 @@ class IntegrityCheck(EventExtension):
             del self._shown[next(iter(self._shown))]
         self._shown[context.request.id] = found
         return report(found[1])
+
+
+def _may_change_files(context: EventContext, event: ToolEvent) -> bool:
+    """Return whether a call may change files that it does not name."""
+    return context.tool_kind not in _NAMES_FILES and context.client.may_change_files(event.tool_name)
 
 
 def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:

@@ -1,7 +1,7 @@
-"""Leases as a gate: a tool call that changes a file which another session has leased is blocked, or warned of.
+"""Leases as a gate: blocks a tool call that changes a file which another session has leased, or warns about it.
 
-Also tells two sessions of each other that change the same file within minutes. What a call changes is what the guards
-have found out about it.
+Also notifies two sessions that change the same file within minutes. The files that a call changes are known from the
+guards.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.leases._service import LeaseService
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
     from fairlead.leases import Lease
     from fairlead.policy import FileChange, LeaseMode
 
     _Agent = tuple[str, str]
     """A session, and the id of its subagent or nothing."""
 
-_SOMEBODY = "an agent"
+_UNNAMED = "an agent"
 _MAX_AGENTS = 1000
 _MAX_NOTES = 10
 _MAX_SHOWN = 100
@@ -50,12 +50,12 @@ class LeaseGate(EventExtension):
         self._leases = leases
         self._edits = RecentEdits()
         self._notes: dict[_Agent, list[str]] = {}
-        """What agents are told at their next event."""
+        """Notes that agents get at their next event."""
         self._shown: dict[str, tuple[_Agent, list[str]]] = {}
-        """By event: what was told in its reply, which may not be delivered."""
+        """Event id → the notes in its reply, which may not be delivered."""
 
     def before_reply(self, context: EventContext) -> Reaction | None:
-        """Check a call, and tell the agent what others did meanwhile."""
+        """Check a call, and add the notes for the agent to the reply."""
         if context.is_blocked:
             return None
         output = self._check(context) if context.changes else None
@@ -66,15 +66,15 @@ class LeaseGate(EventExtension):
             output = HookOutput(additional_context="\n".join(notes)).merge(output or HookOutput())
         return None if output is None else Reaction(output=output, undoable=bool(notes))
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Pass what a subagent was to be told on to its session, once it has ended."""
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Move the notes for a subagent that has ended to its session."""
         if isinstance(event, SubagentStop) and self._notes:
             notes = self._notes.pop((event.session_id, event.agent_id or ""), [])
             for note in notes:
                 self._add_note((event.session_id, ""), note)
 
     def undo(self, event_id: str) -> None:
-        """Add what was in a reply that was not delivered to the next one."""
+        """Keep the notes of an undelivered reply for the next one."""
         shown = self._shown.pop(event_id, None)
         if shown is not None:
             agent, notes = shown
@@ -96,7 +96,7 @@ class LeaseGate(EventExtension):
         return self._note_edits(context)
 
     def _conflicts(self, context: EventContext) -> list[tuple[str, Lease, str]]:
-        """Return what the call changes and others have leased: each path, the lease, its holder's name."""
+        """Return the changed paths that others have leased, each with its lease and the holder's name."""
         found: dict[tuple[str, int], tuple[str, Lease, str]] = {}
         now = time()
         for change in context.changes:
@@ -127,42 +127,42 @@ class LeaseGate(EventExtension):
         self, context: EventContext, conflicts: list[tuple[str, Lease, str]], mode: LeaseMode
     ) -> HookOutput:
         event, now, is_blocked = context.event, time(), mode == "block"
-        by = self._leases.agent_name(event.session_id, event.agent_id or "") or _SOMEBODY
+        by = self._leases.agent_name(event.session_id, event.agent_id or "") or _UNNAMED
         for path, lease, _ in conflicts:
             name = f"{by}@{self._leases.host_name}" if lease.holder.host else by
             subject, text = attempt_notice(path, lease, name, now, is_blocked=is_blocked)
             self._leases.notify(lease, event.session_id, subject, text)
-        told = conflict_text(conflicts, now, is_blocked=is_blocked)
+        text = conflict_text(conflicts, now, is_blocked=is_blocked)
         if is_blocked:
-            return HookOutput.deny(told)
+            return HookOutput.deny(text)
         self._note_edits(context)
-        return HookOutput(additional_context=told)
+        return HookOutput(additional_context=text)
 
     # -- edits of the same file ------------------------------------------------------------------------
 
     def _note_edits(self, context: EventContext) -> HookOutput | None:
         event = context.event
         editor = Editor(event.session_id, event.agent_id or "", time())
-        told = []
+        texts = []
         for change in context.changes:
             target = change.target
             if target.exists and not target.is_file:
                 continue
-            for other in self._edits.note(target.real, editor):
-                if not self._are_apart(editor, other) or not self._edits.is_news(target.real, editor, other):
+            for other in self._edits.record(target.real, editor):
+                if not self._are_apart(editor, other) or not self._edits.must_notify(target.real, editor, other):
                     continue
-                told.append(edited_too(target.given, self._name(other), other.at, editor.at))
+                texts.append(edited_too(target.given, self._name(other), other.at, editor.at))
                 note = edited_after_you(target.real, self._name(editor), other.at, editor.at)
                 self._add_note((other.session, other.agent_id), note)
-        return HookOutput(additional_context="\n".join(told)) if told else None
+        return HookOutput(additional_context="\n".join(texts)) if texts else None
 
     def _are_apart(self, editor: Editor, other: Editor) -> bool:
-        """Return whether two edits are of different sessions, the other of which goes on."""
+        """Return whether two edits are of different sessions, and the other session has not ended."""
         leases = self._leases
         return not leases.is_same_session(editor.session, other.session) and not leases.has_ended(other.session)
 
     def _name(self, editor: Editor) -> str:
-        return self._leases.agent_name(editor.session, editor.agent_id) or _SOMEBODY
+        return self._leases.agent_name(editor.session, editor.agent_id) or _UNNAMED
 
     # -- notes -----------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class LeaseGate(EventExtension):
 
 
 def _mode(context: EventContext) -> LeaseMode:
-    """Return the setting of the policy; most set none, and are not merged to find out."""
+    """Return the setting of the policy. Most policies do not set it, and their layers are not merged."""
     layers = context.policy.layers
     for layer in layers:
         if layer.policy.leases != "warn":

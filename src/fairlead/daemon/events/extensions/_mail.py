@@ -1,7 +1,7 @@
-"""Shows mail at events. Called from worker threads, and from the event loop where nothing is to be shown.
+"""Shows mail at events. Called from worker threads, and from the event loop if there is nothing to show.
 
-A gate has been asked before: where it blocks, no mail is shown. Messages are marked as shown before the reply is sent;
-if the reply is not delivered, `undo` takes the mark back.
+The gates are asked first: if one blocks, no mail is shown. Messages are marked as shown before the reply is sent; if
+the reply is not delivered, `undo` removes the mark.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.events import (
     ToolEvent,
     UserPromptSubmit,
 )
-from fairlead.journal import DOCTOR_SESSION, CommandsRecord, EventRecord
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.mail import STAGES, MailError, render
 from fairlead.text import printable_block
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._idle_policy import IdlePolicy
     from fairlead.daemon.mail._service import MailService
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import CommandsRecord, EventRecord
     from fairlead.mail import Agent, Message, MessageService
 
 _OPEN_TIMEOUT = 1.0
@@ -64,7 +64,7 @@ class _Planned(NamedTuple):
 
 
 class MailDelivery(EventExtension):
-    """Shows an agent its mail, makes idle agents wait for it, and follows what becomes of the event."""
+    """Shows an agent its mail, makes idle agents wait for mail, and handles the outcome of the event."""
 
     kind = "contributor"
     events = frozenset(
@@ -110,15 +110,13 @@ class MailDelivery(EventExtension):
             return None
         return Reaction(output=output or HookOutput(), start_wait=start_wait, undoable=output is not None)
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Note who is active, and what became of the event."""
-        if not isinstance(record, EventRecord):
-            return self._commands_ended(record) if isinstance(record, CommandsRecord) else None
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Note the activity of the agent, and the outcome of the event."""
         if record.session == DOCTOR_SESSION:
-            return None
+            return
         self._mail.note_activity(record, event)
         if isinstance(event, ToolEvent):
-            return None  # nearly all events: nothing follows from them
+            return  # nearly all events: nothing follows from them
         if isinstance(event, TaskCreated | TaskCompleted):
             status = "pending" if isinstance(event, TaskCreated) else "completed"
             self._mail.tasks.update(event.session_id, Task(event.task_id or "", status, event.task_subject or ""))
@@ -126,7 +124,25 @@ class MailDelivery(EventExtension):
             self._mail.waiters.release(event.session_id, "stop", "wake")  # its agent's end is learned from the tracker
         elif record.verdict not in _NOT_ANSWERED:
             self._answered(record, event)
-        return None
+
+    def after_commands(self, record: CommandsRecord) -> None:
+        """Requeue mail that was shown with a prompt which a command has blocked; mark an agent idle that stopped."""
+        with self._lock:
+            planned = self._planned.pop(record.id, None)
+        service = self._mail.service_within(0)
+        if planned is None or service is None:
+            return
+        try:
+            if record.verdict == "blocked" and planned.event_name == "UserPromptSubmit":
+                service.requeue(record.id)
+            elif (
+                record.verdict != "blocked"
+                and planned.event_name == "Stop"
+                and self._mail.stay_of(planned.agent) != "always"
+            ):
+                service.notify_idle(planned.agent)
+        except MailError as error:
+            self._errors.report(f"mail could not follow the commands of an event: {error}")
 
     def undo(self, event_id: str) -> None:
         """Requeue mail whose reply was not delivered."""
@@ -181,7 +197,7 @@ class MailDelivery(EventExtension):
     def _at_subagent_stop(self, service: MessageService, context: EventContext) -> HookOutput | None:
         event = context.event
         agent = service.find_by_session(event.session_id, event.agent_id or "")
-        if agent is None:  # an agent that was never heard of has no mail
+        if agent is None:  # an unknown agent has no mail
             return None
         messages, left = self._mail.show(service, agent, event, context.request)
         return HookOutput.block(render.subagent_stop_reason(messages, left)) if messages else None
@@ -199,10 +215,10 @@ class MailDelivery(EventExtension):
         return HookOutput(additional_context=text(messages, left)) if messages else None
 
     def _uses_mail(self, service: MessageService, agent: Agent, context: EventContext) -> bool:
-        """Return whether an agent has ever had mail or waits for it: to any other, its name is noise."""
+        """Return whether an agent has ever had mail or waits for it. For others, the name is only noise."""
         return self._idle.settings(context).stay != "no" or bool(service.inbox(agent, stages=STAGES, limit=1))
 
-    # -- what becomes of an event ----------------------------------------------------------------------
+    # -- the outcome of an event -----------------------------------------------------------------------
 
     def _answered(self, record: EventRecord, event: Event | None) -> None:
         if isinstance(event, SubagentStop) and event.agent_type:
@@ -224,25 +240,6 @@ class MailDelivery(EventExtension):
                 if len(self._planned) >= _MAX_REMEMBERED:
                     self._planned.clear()
                 self._planned[record.id] = _Planned(event.event_name, agent)
-
-    def _commands_ended(self, record: CommandsRecord) -> None:
-        """Requeue mail that was shown with a prompt which a command has blocked; mark an agent idle that stopped."""
-        with self._lock:
-            planned = self._planned.pop(record.id, None)
-        service = self._mail.service_within(0)
-        if planned is None or service is None:
-            return
-        try:
-            if record.verdict == "blocked" and planned.event_name == "UserPromptSubmit":
-                service.requeue(record.id)
-            elif (
-                record.verdict != "blocked"
-                and planned.event_name == "Stop"
-                and self._mail.stay_of(planned.agent) != "always"
-            ):
-                service.notify_idle(planned.agent)
-        except MailError as error:
-            self._errors.report(f"mail could not follow the commands of an event: {error}")
 
 
 def _is_automatic(event: Event) -> bool:

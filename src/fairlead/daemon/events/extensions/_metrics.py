@@ -1,4 +1,4 @@
-"""Metrics: every event is counted."""
+"""Metrics: counts every event."""
 
 from __future__ import annotations
 

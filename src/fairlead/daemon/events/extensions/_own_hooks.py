@@ -1,11 +1,11 @@
-"""The user's own hooks as a gate: those that the policy lists, asked in their worker processes."""
+"""The user's own hooks as a gate: asks the hooks that the policy lists, in their worker processes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, MustWait, Reaction
-from fairlead.decide import HookCall, HooksDecision, ask_own_hooks, lists_hooks
+from fairlead.decide import HookCall, HooksDecision, ask_own_hooks
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -21,7 +21,7 @@ def create(daemon: Daemon) -> OwnHooks:
 
 
 class OwnHooks(EventExtension):
-    """Asks the hooks that the policy of an event lists. Without such a policy it costs a look at its layers."""
+    """Asks the hooks that the policy of an event lists."""
 
     kind = "gate"
 
@@ -31,7 +31,7 @@ class OwnHooks(EventExtension):
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Ask the hooks. Raises `MustWait` in a thread that must not wait for them."""
         policy = context.policy
-        if not lists_hooks(policy):
+        if not policy.lists_hooks:
             return None
         if not context.may_wait:
             raise MustWait

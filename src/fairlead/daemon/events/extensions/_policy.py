@@ -11,10 +11,12 @@ from fairlead.decide import GUARDED_EVENTS, NO_OPINION, decide
 from fairlead.policy import Guards
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.leases._service import LeaseService
-    from fairlead.decide import PolicyContext
+    from fairlead.policy import Layer
 
 _MAX_GUARDS = 256
 
@@ -32,7 +34,7 @@ class PolicyGate(EventExtension):
     def __init__(self, watched: LeaseService | None = None) -> None:
         """Compile guards that also list what git changes among the watched files."""
         self._watched = watched
-        self._compiled: dict[tuple[object, ...], tuple[PolicyContext, Guards]] = {}
+        self._compiled: dict[tuple[object, ...], tuple[Sequence[Layer], Guards]] = {}
         self._lock = Lock()
 
     def before_reply(self, context: EventContext) -> Reaction | None:
@@ -48,18 +50,15 @@ class PolicyGate(EventExtension):
 
     def _guards(self, context: EventContext) -> Guards:
         """Return the guards of the policy. A changed file is another layer, so it gets other guards."""
-        request, policy = context.request, context.policy
-        variable = context.client.variables.config_dir
-        settings = request.env.get(variable, "")
-        settings = settings and os.path.join(request.cwd, settings)
-        headless = context.client.is_headless(request.env)
-        key = (variable, settings, headless, *map(id, policy.layers))
+        request, layers = context.request, context.policy.layers
+        key = request.client, request.client_folder, request.is_headless, *map(id, layers)
         cached = self._compiled.get(key)
         if cached is not None:
             return cached[1]
-        guards = Guards(policy.layers, {**os.environ, variable: settings}, headless=headless, watched=self._watched)
+        environ = {**os.environ, context.client.variables.config_dir: request.client_folder}
+        guards = Guards(layers, environ, headless=request.is_headless, watched=self._watched)
         with self._lock:
             if len(self._compiled) >= _MAX_GUARDS:
                 self._compiled.clear()
-            self._compiled[key] = policy, guards  # holds the layers too, so that their ids are not reused
+            self._compiled[key] = layers, guards  # holds the layers, so that their ids are not reused
         return guards

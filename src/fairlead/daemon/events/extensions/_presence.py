@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from fairlead.clients import client_or_default
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.events import UserPromptSubmit
-from fairlead.journal import EventRecord
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.sessions._presence import Presence
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
 
 
 def create(daemon: Daemon) -> PromptPresence:
@@ -29,9 +28,7 @@ class PromptPresence(EventExtension):
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
 
-    def after_record(self, record: Record, event: Event | None) -> None:
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Note the time of a prompt, unless the client wrote it."""
-        if not isinstance(event, UserPromptSubmit) or not isinstance(record, EventRecord):
-            return
-        if not client_or_default(record.client).is_automatic(event.prompt):
+        if isinstance(event, UserPromptSubmit) and not client_or_default(record.client).is_automatic(event.prompt):
             self._presence.note(record.at)

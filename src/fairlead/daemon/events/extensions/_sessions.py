@@ -1,4 +1,4 @@
-"""Sessions: the tracker hears of every event."""
+"""Sessions: applies every event to the session tracker."""
 
 from __future__ import annotations
 

@@ -1,16 +1,18 @@
-"""Whose shell calls are under way: a command that runs in one acts as its agent."""
+"""Notes which agents' shell calls are running: a command in such a call acts as that agent."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension
+from fairlead.events import PreToolUse
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
+    from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.mail._shell_calls import ShellCalls
     from fairlead.events import Event
-    from fairlead.journal import Record
+    from fairlead.journal import EventRecord
 
 
 def create(daemon: Daemon) -> ShellCallObserver:
@@ -19,14 +21,22 @@ def create(daemon: Daemon) -> ShellCallObserver:
 
 
 class ShellCallObserver(EventExtension):
-    """Passes events on to the list of shell calls, before they are answered: the call begins after that."""
+    """Notes shell calls before they are answered, because a call begins after its answer."""
 
-    recorded_events = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
+    kind = "contributor"
+    events = frozenset({"PreToolUse"})
+    recorded_events = frozenset({"PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
 
     def __init__(self, calls: ShellCalls) -> None:
         self._calls = calls
 
-    def after_record(self, record: Record, event: Event | None) -> None:
-        """Follow an event that was parsed."""
+    def before_reply(self, context: EventContext) -> None:
+        """Note a call that begins."""
+        event = context.event
+        if isinstance(event, PreToolUse) and context.tool_kind == "shell":
+            self._calls.begin(event, context.client)
+
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Note a call that has ended."""
         if event is not None:
             self._calls.note(event)

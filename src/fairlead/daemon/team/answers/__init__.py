@@ -1,1 +1,1 @@
-"""Questions of sessions that are answered on another host."""
+"""Answers to questions of sessions on another host."""

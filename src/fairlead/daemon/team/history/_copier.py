@@ -1,8 +1,8 @@
-"""Copies the events of this host to the relay, in a thread and over a connection of its own.
+"""Copies the events of this host to the relay, in a separate thread and over a separate connection.
 
-Neither mail nor an event waits for it: what is stored is read in the process of the store, some records at a time. What
-is copied and how far it is are one transaction on the relay. While there is no relay the journal is what waits; beyond
-a bound the oldest is given up.
+It delays neither mail nor events: the store's process reads the records, a few at a time. The relay stores the events
+and the new mark in one transaction. While there is no relay, the events wait in the journal; if there are too many, the
+oldest are given up.
 """
 
 from __future__ import annotations
@@ -33,55 +33,55 @@ if TYPE_CHECKING:
     from fairlead.team.history import TeamHistory
 
 INTERVAL = 2.0
-"""Seconds between two batches, once all is copied."""
+"""Seconds between two batches once all events are copied."""
 MAX_BACKLOG = 64 * 1024 * 1024
-"""Bytes of the journal that wait for the relay at most; less than the journal keeps."""
+"""How many bytes of the journal may wait for the relay. The journal keeps more than this."""
 MAX_EVENTS = 200_000
-"""Of this host that the relay keeps."""
+"""How many events of this host the relay keeps."""
 _BATCH = 100
-"""Records of the journal that are copied at once."""
+"""How many records of the journal are copied at once."""
 _KEPT_SHARE = 0.9
-"""Part of the bound that is left after events were given up, so that it does not happen again at once."""
+"""The share of the backlog that is kept when events are given up, so that this does not happen again at once."""
 _OFFLINE_INTERVAL = 3.0
-"""Seconds between two looks at whether there is a relay, and at what waits for it."""
+"""Seconds between two checks of the relay and of the backlog while there is no connection."""
 _OFF_INTERVAL = 30.0
 _REFUSED_DELAY = 60.0
 _PRUNE_INTERVAL = 3600.0
 _IDLE_SECONDS = 60.0
-"""After which a connection that is not used is closed."""
+"""Seconds after which an unused connection is closed."""
 _SAVE_INTERVAL = 60.0
 _TIMEOUT = 10.0
 _JOIN_TIMEOUT = 2.0
 
 
 class CopyingTeam(Protocol):
-    """What the copier needs of the team."""
+    """The attributes of the team that the copier needs."""
 
     log: ConnectionLog
     roster: Roster | None
 
-    def tell_given_up(self, count: int) -> None:
-        """Notify the person that events were given up."""
+    def notify_given_up(self, count: int) -> None:
+        """Notify the user that events were given up."""
 
 
 class CopyCounts:
-    """What is known of the copying. Written by its thread, read by all."""
+    """The progress of copying. Written by its thread, read by all."""
 
     def __init__(self) -> None:
         self.events = "off"
         self.copied = 0
-        """Events, since the daemon started."""
+        """Events copied since the daemon started."""
         self.pending = 0
-        """Events that wait; exact as of the last look."""
+        """Events that wait to be copied, as of the last check."""
         self.given_up = 0
         self.at = 0.0
-        """When something was last copied, or nothing was left to copy."""
+        """The time at which all events were last copied."""
         self.why = ""
-        """Why it does not work, beyond what is known of the relay."""
+        """The reason why copying fails; empty if only the relay or the store cannot be reached."""
 
 
 class EventCopier:
-    """The thread that copies."""
+    """Owns the thread that copies events."""
 
     def __init__(  # noqa: PLR0913 - the parts of the service
         self,
@@ -93,7 +93,7 @@ class EventCopier:
         max_backlog: int = MAX_BACKLOG,
         interval: float = INTERVAL,
     ) -> None:
-        """Start nothing yet."""
+        """Load the stored state. `start` starts the thread."""
         self._team = team
         self._store = store
         self._settings = settings
@@ -107,15 +107,15 @@ class EventCopier:
         self._history: TeamHistory | None = None
         self._used_at = 0.0
         self._position: Position | None = None
-        """Up to where it is copied, once the relay has told."""
+        """The position up to which events are copied. None until it was read from the relay."""
         self._connections = 0
-        """How often the relay was connected to when it told that: it may be another one, from a backup."""
+        """The number of connections when `_position` was read. After a new connection it is read again."""
         self._counted: Position | None = None
-        """Up to where `pending` counts."""
+        """The position up to which `pending` counts."""
         self._count_at = 0.0
         self._prune_at = 0.0
         self._removed = 0
-        """Hosts that were removed when the relay was last pruned: what they have copied goes at once."""
+        """How many hosts were removed when the relay was last pruned. If there are more, it is pruned at once."""
         self._stopping = Flag()
         self._woken = Flag()
         self._thread = Thread(target=self._run, name="team-events", daemon=True)
@@ -125,13 +125,13 @@ class EventCopier:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread. One that waits for the network ends with the process."""
+        """Stop the thread. If it waits for the network, it ends with the process."""
         self._stopping.set()
         self._woken.set()
         if self._thread.is_alive():
             self._thread.join(_JOIN_TIMEOUT)
 
-    def look(self) -> None:
+    def check_settings(self) -> None:
         """Wake the thread if the setting has changed. In the event loop."""
         if self._settings.read().events != self.counts.events:
             self._woken.set()
@@ -142,7 +142,7 @@ class EventCopier:
         while not self._stopping.is_set():
             self._woken.clear()
             try:
-                pause = self._turn()
+                pause = self._run_once()
             except (TeamError, StoreUnavailable) as error:
                 pause = self._failed(error)
             except Exception as error:  # noqa: BLE001 - one failure must not end the thread
@@ -153,18 +153,18 @@ class EventCopier:
         self._disconnect()
         self._save()
 
-    def _turn(self) -> float:
-        """Copy one batch, or do what else is due. Return how many seconds to wait for the next turn."""
+    def _run_once(self) -> float:
+        """Copy one batch, prune or check the backlog. Return how many seconds to wait until the next run."""
         settings, roster = self._settings.read(), self._team.roster
         self.counts.events = settings.events
         if roster is None:
             return self._interval
-        self._follow(roster.membership.host, settings.events)
+        self._apply_settings(roster.membership.host, settings.events)
         is_member = roster.state(roster.membership.host) == "member"
         if not (is_member and self._team.log.state == "connected"):
             self._disconnect()
-            self._lose_position()
-            self._look_at_backlog()
+            self._reset_position()
+            self._check_backlog()
             return _OFFLINE_INTERVAL if settings.events != "off" else _OFF_INTERVAL
         if len(roster.trust.removed) != self._removed:
             self._removed, self._prune_at = len(roster.trust.removed), 0.0
@@ -177,27 +177,27 @@ class EventCopier:
             self._disconnect()
         return 0.0 if has_more else self._interval
 
-    def _follow(self, host: str, events: str) -> None:
+    def _apply_settings(self, host: str, events: str) -> None:
         if (host, events) != (self._state.host, self._state.events):
-            self._state = self._state.follow(host, events, self._store.journal)
+            self._state = self._state.with_settings(host, events, self._store.journal)
             self._position = self._counted = None
             self.counts.pending, self.counts.given_up = 0, self._state.given_up
             self._save()
 
     def _copy(self, own: Membership, events: str) -> bool:
-        """Copy one batch; return whether there is more."""
+        """Copy one batch; return whether there are more events."""
         journal, connections = self._store.journal, self._team.log.connections
         if connections != self._connections:
-            self._lose_position()
+            self._reset_position()
         if self._position is None:
             self._connections = connections
-            self._state = self._state.follow(own.host, events, journal)
+            self._state = self._state.with_settings(own.host, events, journal)
             self._position = self._state.position(self._connected(own).mark(own.host), journal)
             self._counted, self.counts.pending = None, 0
         if self._position == self._store.position:
             self._caught_up()
             return False
-        self._look_at_backlog()
+        self._check_backlog()
         batch = self._store.copies(self._position, blocked_only=events == "blocked", limit=_BATCH)
         rows, sessions = sign_batch(batch, own, self._team.log.offset)
         if rows or sessions:
@@ -217,7 +217,7 @@ class EventCopier:
         self._save_sometimes()
 
     def _prune(self, own: Membership, settings: TeamSection) -> None:
-        """Delete from the relay what is too old, now and then."""
+        """Delete old events from the relay, if the last time was long ago."""
         if monotonic() < self._prune_at:
             return
         self._prune_at = monotonic() + _PRUNE_INTERVAL
@@ -225,19 +225,19 @@ class EventCopier:
         self._connected(own).prune(own.host, before=before, max_events=MAX_EVENTS)
 
     def _failed(self, error: Exception) -> float:
-        """Note why it does not work, and return how long to wait."""
+        """Record why copying failed, and return how many seconds to wait."""
         self._disconnect()
-        self._lose_position()
-        is_passing = isinstance(error, RelayUnreachable | StoreUnavailable)
-        self.counts.why = "" if is_passing else str(error)
+        self._reset_position()
+        is_temporary = isinstance(error, RelayUnreachable | StoreUnavailable)
+        self.counts.why = "" if is_temporary else str(error)
         with suppress(StoreUnavailable):
-            self._look_at_backlog()
-        return _OFFLINE_INTERVAL if is_passing else _REFUSED_DELAY
+            self._check_backlog()
+        return _OFFLINE_INTERVAL if is_temporary else _REFUSED_DELAY
 
-    # -- what waits ------------------------------------------------------------------------------------
+    # -- the backlog -----------------------------------------------------------------------------------
 
-    def _look_at_backlog(self) -> None:
-        """Count what waits, and give up the oldest if it is too much."""
+    def _check_backlog(self) -> None:
+        """Count the events that wait, and give up the oldest if there are too many."""
         if self._state.events == "off" or monotonic() < self._count_at:
             return
         self._count_at = monotonic() + _OFFLINE_INTERVAL
@@ -256,12 +256,12 @@ class EventCopier:
             self._give_up(lost, reached)
         if self._counted is None:
             self._counted, self.counts.pending = reached, 0
-        found = self._store.count_copies(self._counted, blocked_only=blocked_only)
-        self.counts.pending += found.events
-        self._counted = found.position
+        added = self._store.count_copies(self._counted, blocked_only=blocked_only)
+        self.counts.pending += added.events
+        self._counted = added.position
 
     def _has_lost(self, reached: Position) -> bool:
-        """Return whether the journal has been pruned beyond a position: by its age, or by its own bound."""
+        """Return whether the journal no longer has the records at a position, because it was pruned."""
         segments = self._store.journal.segments()
         return bool(segments) and 0 < reached.segment < segments[0]
 
@@ -272,7 +272,7 @@ class EventCopier:
         self.counts.given_up = self._state.given_up
         self._save()
         if count:
-            self._team.tell_given_up(self._state.given_up)
+            self._team.notify_given_up(self._state.given_up)
 
     # -- the connection and the file -------------------------------------------------------------------
 
@@ -287,8 +287,8 @@ class EventCopier:
         if history is not None:
             history.close()
 
-    def _lose_position(self) -> None:
-        """Have the relay tell again how far it is; remember it as a guess until then."""
+    def _reset_position(self) -> None:
+        """Forget the position, so that it is read from the relay again. Until then it is kept as an estimate."""
         if self._position is not None:
             self._state = replace(self._state, reached=self._position)
             self._count_at = 0.0
@@ -302,5 +302,5 @@ class EventCopier:
         self._saved_at = monotonic()
         if self._position is not None:
             self._state = replace(self._state, reached=self._position)
-        with suppress(OSError):  # what is not remembered is copied again, and stored once
+        with suppress(OSError):  # events after an old position are copied again, and stored once
             save_state(self._state)

@@ -1,6 +1,7 @@
-"""What is to be remembered of copying events: since where the user wants it, and what was given up.
+"""The stored state of copying events: where it started, and how many events were given up.
 
-How far it is stands on the relay, with what was copied: so a relay from an old backup is given the rest again.
+The position up to which events are copied is on the relay. So if the relay is restored from a backup, the missing
+events are copied again.
 """
 
 from __future__ import annotations
@@ -25,37 +26,40 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file."""
 
     host: str = ""
-    """The identity with which it was copied: another one begins anew."""
+    """The host id with which events were copied. With another id, copying starts again."""
     events: str = "off"
-    """The setting."""
+    """The setting `team.events`."""
     start: Position = _START
-    """Where the journal ended when the setting was turned on: what was before is not copied."""
+    """The end of the journal when the setting was turned on. Earlier events are not copied."""
     skipped: Position = _START
-    """Up to where events were given up."""
+    """The position up to which events were given up."""
     reached: Position = _START
-    """Up to where it was copied, or a little less: to count what waits while there is no relay."""
+    """The position up to which events were copied, or a little less. Used to count the backlog without a relay."""
     given_up: int = 0
-    """Events that were never copied, because the relay was gone for too long."""
+    """How many events were never copied, because the relay was gone for too long."""
 
-    def follow(self, host: str, events: str, journal: JournalReader) -> CopyState:
-        """Return the state under a setting: turned on, or with another identity, it begins at the journal's end."""
+    def with_settings(self, host: str, events: str, journal: JournalReader) -> CopyState:
+        """Return the state for a setting and a host id.
+
+        If the setting was turned on or the id has changed, copying starts at the end of the journal.
+        """
         is_new = events != "off" and (self.events == "off" or self.host != host)
         end = journal.end()
         if is_new:
             return CopyState(host=host, events=events, start=end, skipped=end, reached=end)
-        if events != "off" and max(self.start, self.skipped) > end:  # another journal than before
+        if events != "off" and max(self.start, self.skipped) > end:  # the journal was replaced
             return CopyState(host=host, events=events, given_up=self.given_up)
         return replace(self, host=host, events=events)
 
     def position(self, mark: JournalMark | None, journal: JournalReader) -> Position:
-        """Return where to go on, by what the relay has."""
+        """Return the position at which copying continues, given the mark on the relay."""
         least = max(self.start, self.skipped)
         marked = Position(mark.segment, mark.offset) if mark is not None else _START
         return least if marked > journal.end() else max(least, marked)
 
 
 def load_state() -> CopyState:
-    """Return what is remembered; nothing if the file is missing or damaged."""
+    """Return the stored state; an empty one if the file is missing or damaged."""
     try:
         with open(copy_state_file(), "rb") as file:
             return msgspec.json.decode(file.read(), type=CopyState)
@@ -69,15 +73,15 @@ def save_state(state: CopyState) -> None:
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Replace a file that only this user can read. After a crash it has the old content or the new one."""
+    """Replace a file that only this user can read. After a crash it has either the old or the new content."""
     make_private(os.path.dirname(path))
-    beside = f"{path}.new"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    temporary = f"{path}.new"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)
-    os.replace(beside, path)
+    os.replace(temporary, path)
 
 
 def copy_state_file() -> str:
-    """Return the path of the file."""
+    """Return the path of the file with the state."""
     return f"{state_folder()}/team/copying.json"

@@ -1,4 +1,4 @@
-"""One history of the team: pages of this host's store and of the relay, merged."""
+"""Merges pages of this host's store and of the relay into one history."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.daemon.team.history._reader import HistoryReader
-    from fairlead.daemon.team.history._rows import Found, RowKey
+    from fairlead.daemon.team.history._rows import RemoteResult, RowKey
     from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHosts, SessionHistory
 
     Find = Callable[[HistoryQuery], HistoryPage]
 
 _END = "end"
-"""The cursor of a part that has no more."""
+"""The cursor of a source (store or relay) that has no more rows."""
 
 
 class NoSuchSession(TeamError):
-    """No session's id begins like this."""
+    """No session has an id with this beginning."""
 
 
 class SeveralSessions(TeamError):
-    """Several ids begin like this."""
+    """Several sessions have an id with this beginning."""
 
 
 def merged_page(find: Find, reader: HistoryReader, query: HistoryQuery, host: str = "") -> HistoryPage:
-    """Return a page of this host and the others, or of one host. `find` asks the store of this host.
+    """Return a page of all hosts, or of one host. `find` reads a page from the store of this host.
 
-    Raises `TeamError` for a host that does not exist, and `ValueError` for a page that cannot be.
+    Raises `TeamError` for a host that does not exist, and `ValueError` for an invalid cursor.
     """
     if host == reader.own_name:
         return _with_host(find(query), host)
@@ -44,13 +44,13 @@ def merged_page(find: Find, reader: HistoryReader, query: HistoryQuery, host: st
 def find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> SessionHistory:
     """Return a session of another host with its events. Raises `TeamError`."""
     hosts = reader.hosts(host)
-    found = reader.find_one(name, hosts) if hosts else []
-    if not found:
+    sessions = reader.find_one(name, hosts) if hosts else []
+    if not sessions:
         raise NoSuchSession(f"no session's id begins with {name!r}; see fairlead history")
-    if len(found) > 1:
-        ids = " and ".join(f"{session.id} on {session.host}" for _, session in found)
+    if len(sessions) > 1:
+        ids = " and ".join(f"{session.id} on {session.host}" for _, session in sessions)
         raise SeveralSessions(f"several ids begin with {name!r}, such as {ids}; give more of it, or --host")
-    (where, session), *_ = found
+    (where, session), *_ = sessions
     return reader.timeline(where, session, limit, before)
 
 
@@ -65,10 +65,10 @@ def _with_host(page: HistoryPage, host: str) -> HistoryPage:
 def _merged_sessions(
     find: Find, reader: HistoryReader, query: HistoryQuery, hosts: tuple[str, ...], *, only_others: bool
 ) -> HistoryPage:
-    """Merge sessions by the time of their last event, which is also where the next page begins."""
+    """Merge sessions by the time of their last event. The cursor of the next page is that time and the id."""
     last, _, name = query.before.partition(",")
     before = (float(last), name, "") if query.before else None
-    local, (others, state) = _both(
+    local, (others, state) = _ask_both(
         find, query if not only_others else None, lambda: reader.sessions(query, hosts, before), query
     )
     local = _with_host(local, reader.own_name)
@@ -91,14 +91,14 @@ def _merged_sessions(
 def _merged_matches(
     find: Find, reader: HistoryReader, query: HistoryQuery, hosts: tuple[str, ...], *, only_others: bool
 ) -> HistoryPage:
-    """Merge what was found by its time. Each part goes on where its own last row of the page is."""
+    """Merge matches by their time. The cursor has a part for the store and a part for the relay."""
     local_cursor, remote_cursor = _cursors(query.before)
     if only_others:
         local_cursor = _END
     local_query = replace(query, before=local_cursor) if local_cursor != _END else None
     before = _row_key(remote_cursor) if remote_cursor not in {"", _END} else None
     asked = hosts if remote_cursor != _END else ()
-    local, (others, state) = _both(find, local_query, lambda: reader.search(query, asked, before), query)
+    local, (others, state) = _ask_both(find, local_query, lambda: reader.search(query, asked, before), query)
     local = _with_host(local, reader.own_name)
     matches, used = _interleave(local.matches, others, query.limit)
     taken = others[: len(matches) - used]
@@ -120,13 +120,13 @@ def _merged_matches(
     )
 
 
-def _both(
+def _ask_both(
     find: Find,
     local: HistoryQuery | None,
-    ask: Callable[[], tuple[list[Found], OtherHosts]],
+    ask: Callable[[], tuple[list[RemoteResult], OtherHosts]],
     query: HistoryQuery,
-) -> tuple[HistoryPage, tuple[list[Found], OtherHosts]]:
-    """Ask the store and the relay at once."""
+) -> tuple[HistoryPage, tuple[list[RemoteResult], OtherHosts]]:
+    """Ask the store and the relay in parallel."""
     from fairlead.sessions import HistoryPage
 
     if local is None:
@@ -136,21 +136,21 @@ def _both(
         return find(local), others.result()
 
 
-def _interleave(local: list[HistoryMatch], others: list[Found], limit: int) -> tuple[list[HistoryMatch], int]:
-    """Return the newest of two lists, each in its own order, and how many of them are local."""
-    found: list[HistoryMatch] = []
+def _interleave(local: list[HistoryMatch], others: list[RemoteResult], limit: int) -> tuple[list[HistoryMatch], int]:
+    """Return the newest matches of two sorted lists, and how many of them are local."""
+    merged: list[HistoryMatch] = []
     remote = [one.match for one in others if one.match is not None]
     used = 0
-    while len(found) < limit and (used < len(local) or len(found) - used < len(remote)):
-        taken = len(found) - used
+    while len(merged) < limit and (used < len(local) or len(merged) - used < len(remote)):
+        taken = len(merged) - used
         is_local = taken == len(remote) or (used < len(local) and local[used].at >= remote[taken].at)
-        found.append(local[used] if is_local else remote[taken])
+        merged.append(local[used] if is_local else remote[taken])
         used += is_local
-    return found, used
+    return merged, used
 
 
 def _cursors(before: str) -> tuple[str, str]:
-    """Return where each part goes on: a number of the store, or `end`; the key of a row, or `end`."""
+    """Return the two parts of a cursor: a number of the store or `end`, and the key of a remote row or `end`."""
     local, _, remote = before.partition(";")
     if local not in {"", _END}:
         int(local)

@@ -1,7 +1,7 @@
-"""Asks the relay for what the other hosts have copied.
+"""Reads the events and sessions of the other hosts from the relay.
 
-Each question has a connection of its own, which is closed after it: people ask seldom, and mail must not wait. For when
-there is no relay, the sessions that were read last are kept on disk.
+Each query opens a separate connection and closes it, because people ask seldom and mail must not wait. The sessions
+that were read last are cached on disk, for the time without a relay.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from fairlead.team.relay import open_history
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fairlead.daemon.team.history._rows import Found, ReadingTeam, RowKey
+    from fairlead.daemon.team.history._rows import ReadingTeam, RemoteResult, RowKey
     from fairlead.sessions import HistoryQuery, HistorySession
     from fairlead.team.history import TeamHistory
 
     T = TypeVar("T")
 
 _TIMEOUT = 2.0
-"""Seconds for a relay that does not answer: a person waits."""
-_MAX_KEPT = 500
+"""Seconds to wait for the relay. It is short, because a person waits."""
+_MAX_CACHED = 500
 
 
 class NoSuchMember(TeamError):
-    """The team has no other member of that name."""
+    """The team has no other member with that name."""
 
 
-class KeptSessions(msgspec.Struct, frozen=True, kw_only=True):
+class CachedSessions(msgspec.Struct, frozen=True, kw_only=True):
     """The sessions of other hosts that were read last, with their signatures."""
 
     team: str = ""
@@ -48,7 +48,7 @@ class KeptSessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryReader:
-    """Answers what is asked about the other hosts. For threads that may wait; each question is independent."""
+    """Reads the history of the other hosts. Its methods wait for the network, and may be called from any thread."""
 
     def __init__(self, team: ReadingTeam) -> None:
         self._team = team
@@ -60,40 +60,46 @@ class HistoryReader:
         return self._team.roster.membership.name if self._team.roster is not None else ""
 
     def hosts(self, name: str = "") -> tuple[str, ...]:
-        """Return the ids of the other members, or of the one with a name. Raises `NoSuchMember`."""
+        """Return the ids of the other members, or the id of the member with a name. Raises `NoSuchMember`."""
         roster = self._team.roster
         members = roster.trust.members.values() if roster is not None else ()
         others = {one.host: one.name for one in members if roster and one.host != roster.membership.host}
         if not name:
             return tuple(sorted(others))
-        found = tuple(host for host, known in others.items() if known == name)
-        if not found:
+        named = tuple(host for host, known in others.items() if known == name)
+        if not named:
             names = ", ".join(sorted([self.own_name, *others.values()]))
             raise NoSuchMember(f"the team has no member {name!r}; its members: {names}")
-        return found
+        return named
 
     def sessions(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[Found], OtherHosts]:
-        """Return sessions, the last active one first, one more than a page if there are more; and how old that is."""
+    ) -> tuple[list[RemoteResult], OtherHosts]:
+        """Return a page of sessions, the last active one first, and how old the data is.
+
+        If there are more pages, one more session than the limit is returned.
+        """
         wanted = self._filter(query, hosts, before)
         try:
             rows = self._ask(lambda history: history.sessions(wanted))
             state = OtherHosts(at=time())
         except TeamError as error:
-            kept = self._load()
-            rows = select_sessions(kept.sessions, wanted)
-            state = OtherHosts(state="old" if kept.at else "missing", at=kept.at, why=str(error))
+            cached = self._load()
+            rows = select_sessions(cached.sessions, wanted)
+            state = OtherHosts(state="old" if cached.at else "missing", at=cached.at, why=str(error))
         genuine = self._rows.genuine_sessions(rows)
         if state.state == "current":
-            self._keep([row for row, _ in genuine], state.at)
+            self._save([row for row, _ in genuine], state.at)
         state = replace(state, refused=len(rows) - len(genuine))
-        return [self._rows.found(row, copy, query) for row, copy in genuine], state
+        return [self._rows.session_result(row, copy, query) for row, copy in genuine], state
 
     def search(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[Found], OtherHosts]:
-        """Return events with a text, the newest first, one more than a page if there are more."""
+    ) -> tuple[list[RemoteResult], OtherHosts]:
+        """Return a page of events that contain a text, the newest first, and how old the data is.
+
+        If there are more pages, one more event than the limit is returned.
+        """
         wanted = self._filter(query, hosts, before)
         try:
             rows, described = self._ask(lambda history: history.search(wanted))
@@ -105,10 +111,10 @@ class HistoryReader:
         }
         genuine = self._rows.genuine_events(rows)
         state = OtherHosts(at=time(), refused=len(rows) - len(genuine))
-        return [self._rows.matched(row, copy, sessions) for row, copy in genuine], state
+        return [self._rows.match_result(row, copy, sessions) for row, copy in genuine], state
 
     def find_one(self, begins: str, hosts: tuple[str, ...]) -> list[tuple[str, HistorySession]]:
-        """Return the sessions whose id begins like this, with the ids of their hosts. Raises `TeamError`."""
+        """Return the sessions whose id starts with `begins`, with the ids of their hosts. Raises `TeamError`."""
         rows = self._rows.genuine_sessions(self._ask(lambda history: history.find_sessions(hosts, begins, 3)))
         exact = [(row, copy) for row, copy in rows if row.session == begins]
         return [(row.host, self._rows.session(row, copy)) for row, copy in exact or rows]
@@ -128,7 +134,7 @@ class HistoryReader:
         )
 
     def _ask(self, question: Callable[[TeamHistory], T]) -> T:
-        """Ask the relay. Raises `TeamError`."""
+        """Run a query on the relay. Raises `TeamError`."""
         log, roster = self._team.log, self._team.roster
         if roster is None or log.state != "connected":
             raise RelayUnreachable(log.why or "the team's relay is not connected yet")
@@ -151,43 +157,43 @@ class HistoryReader:
             limit=query.limit + 1,
         )
 
-    # -- what is kept ----------------------------------------------------------------------------------
+    # -- the cache on disk -----------------------------------------------------------------------------
 
-    def _keep(self, rows: Iterable[TeamSession], at: float) -> None:
+    def _save(self, rows: Iterable[TeamSession], at: float) -> None:
         roster = self._team.roster
         if roster is None:
             return
         known = {(one.host, one.session): one for one in (*self._load().sessions, *rows)}
-        newest = sorted(known.values(), key=lambda one: one.last, reverse=True)[:_MAX_KEPT]
-        kept = KeptSessions(team=roster.membership.team, at=at, sessions=tuple(newest))
+        newest = sorted(known.values(), key=lambda one: one.last, reverse=True)[:_MAX_CACHED]
+        cached = CachedSessions(team=roster.membership.team, at=at, sessions=tuple(newest))
         with suppress(OSError):
-            write_private(kept_file(), msgspec.json.encode(kept))
+            write_private(cached_sessions_file(), msgspec.json.encode(cached))
 
-    def _load(self) -> KeptSessions:
+    def _load(self) -> CachedSessions:
         roster = self._team.roster
-        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError), open(kept_file(), "rb") as file:
-            kept = msgspec.json.decode(file.read(), type=KeptSessions)
-            if roster is not None and kept.team == roster.membership.team:
-                return kept
-        return KeptSessions()
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError), open(cached_sessions_file(), "rb") as file:
+            cached = msgspec.json.decode(file.read(), type=CachedSessions)
+            if roster is not None and cached.team == roster.membership.team:
+                return cached
+        return CachedSessions()
 
 
-def kept_file() -> str:
-    """Return the file of the sessions that were read last."""
+def cached_sessions_file() -> str:
+    """Return the path of the file with the sessions that were read last."""
     return f"{state_folder()}/team/history.json"
 
 
-def forget_copies() -> None:
-    """Delete what is kept of copying and of other hosts: this one leaves the team."""
-    for path in (kept_file(), copy_state_file()):
+def delete_history_files() -> None:
+    """Delete the state of copying and the cached sessions, because this host leaves the team."""
+    for path in (cached_sessions_file(), copy_state_file()):
         with suppress(OSError):
             os.unlink(path)
 
 
 def select_sessions(rows: Iterable[TeamSession], wanted: HistoryFilter) -> list[TeamSession]:
-    """Return a page of kept sessions, as the relay would."""
+    """Return a page of cached sessions, selected and sorted as on the relay."""
     folder = wanted.folder.rstrip("/")
-    found = [
+    selected = [
         one
         for one in rows
         if one.host in wanted.hosts
@@ -196,4 +202,4 @@ def select_sessions(rows: Iterable[TeamSession], wanted: HistoryFilter) -> list[
         and (not wanted.folder or one.folder == wanted.folder or one.folder.startswith(f"{folder}/"))
         and (wanted.before is None or (one.last, one.session, one.host) < wanted.before)
     ]
-    return sorted(found, key=lambda one: (one.last, one.session, one.host), reverse=True)[: wanted.limit]
+    return sorted(selected, key=lambda one: (one.last, one.session, one.host), reverse=True)[: wanted.limit]

@@ -1,4 +1,4 @@
-"""From rows of the relay to sessions and events as this host shows them: verified, with names, by its own clock."""
+"""Converts rows of the relay into sessions and events: verified, with host names, and with times by the local clock."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ RowKey = tuple[float, str, str]
 
 
 class ReadingTeam(Protocol):
-    """What is needed of the team to read its history."""
+    """The attributes of the team that reading its history needs."""
 
     log: ConnectionLog
     directory: TeamDirectory
     roster: Roster | None
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A session of another host, or an event of it that was searched for."""
+class RemoteResult(msgspec.Struct, frozen=True):
+    """A session of another host, or an event of it that matches a search."""
 
     key: RowKey
-    """Where the page after it begins."""
+    """The key after which the next page starts."""
     session: HistorySession
     match: HistoryMatch | None = None
 
 
 class HistoryRows:
-    """Turns rows into what is shown. What no member has signed is left out."""
+    """Converts rows. Rows that no member has signed are left out."""
 
     def __init__(self, team: ReadingTeam) -> None:
         self._team = team
 
     def genuine_sessions(self, rows: Iterable[TeamSession]) -> list[tuple[TeamSession, SessionCopy]]:
-        """Return the sessions that a member has signed, with what they say."""
+        """Return the sessions that a member has signed, with their decoded bodies."""
         return [
             (row, copy)
             for row in rows
@@ -59,7 +59,7 @@ class HistoryRows:
         ]
 
     def genuine_events(self, rows: Iterable[TeamEvent]) -> list[tuple[TeamEvent, EventCopy]]:
-        """Return the events that a member has signed, with what they say."""
+        """Return the events that a member has signed, with their decoded bodies."""
         return [
             (row, copy)
             for row in rows
@@ -74,9 +74,9 @@ class HistoryRows:
         return key is not None and verify(row, key, roster.membership.team)
 
     def session(self, row: TeamSession, copy: SessionCopy, query: HistoryQuery | None = None) -> HistorySession:
-        """Return a session. Whether it still runs is what the news of its host say, as for sessions of this one."""
-        news = self._team.directory.news.get(row.host)
-        is_running = news is not None and any(one.id == row.session and one.ended is None for one in news.sessions)
+        """Return a session. It is running if the newest snapshot of its host lists it as running."""
+        remote = self._team.directory.members.get(row.host)
+        is_running = remote is not None and any(one.id == row.session and one.ended is None for one in remote.sessions)
         known = copy.session
         return replace(
             known,
@@ -89,18 +89,20 @@ class HistoryRows:
             cost_usd=known.total_usd if query is None else _cost(copy, query),
         )
 
-    def found(self, row: TeamSession, copy: SessionCopy, query: HistoryQuery) -> Found:
-        """Return a session of a page."""
+    def session_result(self, row: TeamSession, copy: SessionCopy, query: HistoryQuery) -> RemoteResult:
+        """Return a session as a result with its key."""
         session = self.session(row, copy, query)
-        return Found((session.last, row.session, row.host), session)
+        return RemoteResult((session.last, row.session, row.host), session)
 
-    def matched(self, row: TeamEvent, copy: EventCopy, sessions: dict[tuple[str, str], HistorySession]) -> Found:
-        """Return an event that was searched for, with its session; one without figures if they are missing."""
+    def match_result(
+        self, row: TeamEvent, copy: EventCopy, sessions: dict[tuple[str, str], HistorySession]
+    ) -> RemoteResult:
+        """Return an event that matches a search, with its session. An unknown session has no statistics."""
         at, host = self.to_local(row.at), self._host_name(row.host)
         unknown = HistorySession(id=row.session, host=host, last=at, ended=at)
         session = sessions.get((row.host, row.session), unknown)
         match = HistoryMatch(row.session, session.folder, at, copy.kind, row.text[:_MAX_TEXT], host)
-        return Found((at, row.id, row.host), session, match)
+        return RemoteResult((at, row.id, row.host), session, match)
 
     def entry(self, row: TeamEvent, copy: EventCopy) -> TimelineEntry:
         """Return an event of a timeline."""
@@ -114,11 +116,11 @@ class HistoryRows:
         )
 
     def to_local(self, at: float) -> float:
-        """Return a time of the relay by this host's clock."""
+        """Convert a time by the relay's clock to this host's clock."""
         return at - self._shift
 
     def to_relay(self, at: float) -> float:
-        """Return a time of this host by the relay's clock."""
+        """Convert a time by this host's clock to the relay's clock."""
         return at + self._shift
 
     @property
@@ -131,18 +133,18 @@ class HistoryRows:
 
 
 def subagents_of(entries: Iterable[tuple[TimelineEntry, EventCopy]]) -> list[SubagentHistory]:
-    """Return the subagents that appear in events, given the oldest first."""
-    found: dict[str, SubagentHistory] = {}
+    """Return the subagents that appear in events. The events are sorted, the oldest first."""
+    subagents: dict[str, SubagentHistory] = {}
     for entry, copy in entries:
         if entry.agent:
-            known = found.get(entry.agent) or SubagentHistory(id=entry.agent, started=entry.at)
+            known = subagents.get(entry.agent) or SubagentHistory(id=entry.agent, started=entry.at)
             ended = entry.at if entry.event == "SubagentStop" else known.ended
-            found[entry.agent] = replace(known, type=known.type or copy.agent_type, ended=ended)
-    return list(found.values())
+            subagents[entry.agent] = replace(known, type=known.type or copy.agent_type, ended=ended)
+    return list(subagents.values())
 
 
 def _cost(copy: SessionCopy, query: HistoryQuery) -> float:
-    """Return what a session has cost in the time that was asked for, to the hour."""
+    """Return the cost of a session within the period of a query, in whole hours."""
     first = int(query.since // _HOUR)
     last = query.until // _HOUR if query.until else float("inf")
     return sum(usd for hour, usd in copy.hours.items() if first <= hour <= last)
@@ -154,5 +156,5 @@ ValueT = TypeVar("ValueT", EventCopy, SessionCopy)
 def _decode(body: bytes, kind: type[ValueT]) -> ValueT | None:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # of a newer version
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # from a newer version
         return None

@@ -1,4 +1,4 @@
-"""From copies of this host to signed rows for the relay: without secrets, by the relay's clock."""
+"""Converts copies of this host's events and sessions to signed rows: without secrets, by the relay's clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.team import Membership
 
 CLOCK_TOLERANCE = 2.0
-"""Seconds that clocks may differ before times are corrected."""
+"""How many seconds clocks may differ before times are corrected."""
 _MAX_PROMPT = 300
 _MAX_BODY = 16 * 1024
 
@@ -25,14 +25,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def sign_batch(batch: CopyBatch, own: Membership, offset: float) -> tuple[list[TeamEvent], list[TeamSession]]:
-    """Return the rows of a batch. `offset` is what the relay's clock is ahead of ours."""
+    """Return the signed rows of a batch. `offset` is how many seconds the relay's clock is ahead of this host's."""
     shift = offset if abs(offset) > CLOCK_TOLERANCE else 0.0
     now = time.time() + offset
     key = own.key
     events, sessions = [], []
     for event in batch.events:
         events.append(sign_event(_event(event, own.host, shift, now), key, own.team))
-        time.sleep(0)  # an event that waits for this interpreter goes first
+        time.sleep(0)  # yield the interpreter to events that wait for it
     for session in batch.sessions:
         sessions.append(sign_session(_session(session, own.host, shift, now), key, own.team))
         time.sleep(0)

@@ -1,1 +1,1 @@
-"""Leases across hosts: on the relay, in memory, and in a file for the next daemon."""
+"""Leases of a team: on the relay, in memory, and cached in a file for the next daemon."""

@@ -1,4 +1,4 @@
-"""A lease as a row of the relay, written and read. The caller verifies it: nothing here says whom to believe."""
+"""Converts leases to rows of the relay and back. The caller verifies signatures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUTSIDE: Final = re.compile(r"(^|/)\.\.(/|$)|//|\0")
 
 
 class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a host says about its lease. Fields of a newer version are ignored."""
+    """The data of a lease that only hosts interpret. Fields of a newer version are ignored."""
 
     path: Annotated[str, Meta(max_length=4096)]
     folder: Annotated[str, Meta(max_length=4096)] = ""
@@ -32,7 +32,7 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def timed(wanted: WantedLease, relay_now: float) -> WantedLease:
-    """Return a lease with its end by the relay's clock."""
+    """Return a lease with its end converted to the relay's clock."""
     assert wanted.grant is not None, "it is one of the team"  # noqa: S101
     until = round(relay_now + wanted.until - time(), 3)
     return msgspec.structs.replace(wanted, grant=msgspec.structs.replace(wanted.grant, until=until))
@@ -50,7 +50,7 @@ def sign_wanted(roster: Roster, wanted: WantedLease, holder: str) -> TeamLease:
 
 
 def decode_row(row: TeamLease, host: str) -> RemoteLease | None:
-    """Return a lease of another host; `None` if it makes no sense, or would be on files outside of the repository."""
+    """Return a lease of another host; `None` if it is invalid, or covers files outside of the repository."""
     try:
         body = msgspec.json.decode(row.body, type=LeaseBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):

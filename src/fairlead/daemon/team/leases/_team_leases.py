@@ -1,8 +1,8 @@
-"""Leases across hosts: those of this host on the relay, those of the others in memory.
+"""Keeps the leases of this host on the relay, and the leases of the other hosts in memory.
 
-The file of this host says what it holds; the relay says who was first. When both are read, what this host does not
-hold is removed from the relay, and what the relay has lost is put there again. Rows of others count if a member has
-signed them. Times are the relay's: a row is signed with the end of the lease by that clock.
+The lease file of this host determines what it holds; the relay determines which host was first. On synchronization,
+rows of this host that it does not hold are removed from the relay, and rows that the relay has lost are stored again.
+Rows of other hosts count only if a member has signed them. The end of a lease is signed as a time by the relay's clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ import msgspec
 
 from fairlead.daemon.leases._remote import RemoteLease, RemoteLeases, now, table_of
 from fairlead.daemon.leases._team_take import RelayNeeded
-from fairlead.daemon.team.leases._kept import KeptLeases, read_kept, remove_kept, write_kept
+from fairlead.daemon.team.leases._cached_leases import (
+    CachedLeases,
+    read_cached_leases,
+    remove_cached_leases,
+    write_cached_leases,
+)
 from fairlead.daemon.team.leases._rows import decode_row, sign_wanted, timed
 from fairlead.leases import WantedLease
 from fairlead.mail import USER
@@ -33,29 +38,29 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._connection import TeamConnection
     from fairlead.daemon.team._roster import Roster
     from fairlead.leases import Holder, Lease
-    from fairlead.team import LeaseBoard, Trust
+    from fairlead.team import RelayLeases, Trust
 
     Submit = Callable[[Callable[[TeamConnection], Any]], Future[Any]]
 
 T = TypeVar("T")
 
 TIMEOUT: Final = 3.0
-"""Seconds that a command waits for the relay, all in all."""
-_SILENT: Final = f"the team's relay has not answered within {TIMEOUT:g} s"
+"""Seconds that a command waits for the relay in total."""
+_TIMED_OUT: Final = f"the team's relay has not answered within {TIMEOUT:g} s"
 READ_INTERVAL: Final = 30.0
 _SHORTEST_INTERVAL: Final = 0.02
 _HOSTS_A_SECOND: Final = 1000
-"""Hosts that read after each change: with more of them, changes are gathered."""
+"""How many hosts may read in a second. In a larger team, each host reads several changes at once."""
 _LONGEST: Final = 24 * 3600.0 + 60.0
-"""Seconds that a lease of another host can last, whatever it says."""
+"""The maximum duration of a lease of another host, in seconds."""
 _SAME_TIME: Final = 1.0
 _RETRY: Final = 0.05
 _RESTORES: Final = 20
-"""Attempts to put a lease on the relay again while others change theirs; then after the next change."""
+"""Attempts to store a lost lease again while other hosts change theirs. After that, the next change tries again."""
 
 
 class _Read(NamedTuple):
-    """The rows of a project, and how far this host's steady clock is ahead of the relay's."""
+    """The rows of a project, and how many seconds this host's monotonic clock is ahead of the relay's clock."""
 
     version: int
     rows: tuple[TeamLease, ...]
@@ -63,7 +68,7 @@ class _Read(NamedTuple):
 
 
 class TeamLeases:
-    """The part of the team's service that is about leases. Lives across connections."""
+    """The leases of the team. One instance is used for all connections."""
 
     def __init__(self, leases: LeaseService, submit: Submit, wake: Callable[[], None]) -> None:
         self._leases = leases
@@ -72,22 +77,22 @@ class TeamLeases:
         self.remote = RemoteLeases()
         self._lock = Lock()
         self._pending: set[str] = set()
-        """On the relay, or about to be, and not held here yet."""
-        self._is_silent = False
-        """The relay did not answer somebody in time, and has not since."""
+        """Ids of leases that are being granted: they may be on the relay, and are not held here yet."""
+        self._has_timed_out = False
+        """Whether a request to the relay has timed out, and the relay has not answered since."""
         self._is_changed = True
-        """What this host holds may differ from what is on the relay."""
-        # The rest belongs to the thread of the team.
+        """Whether the leases of this host may differ from its rows on the relay."""
+        # All attributes below belong to the thread of the team.
         self._reads: dict[str, _Read] = {}
         self._verified: dict[tuple[str, str], tuple[TeamLease, bytes, RemoteLease | None]] = {}
         self._trust: Trust | None = None
         self._read_all_at = self._read_at = -READ_INTERVAL
         self.host_name = ""
         self.last_read = 0.0
-        """When the relay was last asked, by this host's clock."""
+        """The time at which the relay was last read, by this host's clock."""
 
     def status(self) -> dict[str, Any]:
-        """Return what `fairlead team status` says of leases."""
+        """Return the fields about leases for `fairlead team status`."""
         own = [lease for lease in self._leases.table.leases if lease.grant is not None]
         return {"ours": len(own), "others": len(self.remote.all()), "read": self.last_read}
 
@@ -96,35 +101,35 @@ class TeamLeases:
     def grant(
         self, wanted: Sequence[WantedLease], holder: Holder, replaced: Sequence[str], decide: Decide
     ) -> tuple[list[WantedLease], list[Lease]]:
-        """Take leases on the relay, or return what stands against them. Raises `RelayNeeded`."""
+        """Take leases on the relay. Returns the granted leases, or the conflicting ones. Raises `RelayNeeded`."""
         deadline = monotonic() + TIMEOUT
         ids = {one.grant.id for one in wanted if one.grant}
         with self._lock:
             self._pending |= ids
         try:
-            granted, against = self._grant(wanted, holder, replaced, decide, deadline)
+            granted, conflicts = self._grant(wanted, holder, replaced, decide, deadline)
         except TeamError as error:
-            self.settle(wanted)
+            self.finish_grant(wanted)
             why = str(error).rstrip(".?! ")
             raise RelayNeeded(
                 f"nothing was leased: {why}. Leases of the team need its relay; "
                 "for this host only: fairlead lease --local PATH"
             ) from None
         except BaseException:
-            self.settle(wanted)
+            self.finish_grant(wanted)
             raise
-        if against:
-            self.settle(wanted)
-        return granted, against
+        if conflicts:
+            self.finish_grant(wanted)
+        return granted, conflicts
 
-    def settle(self, wanted: Sequence[WantedLease]) -> None:
-        """End what `grant` began: what is not held here by now is removed from the relay."""
+    def finish_grant(self, wanted: Sequence[WantedLease]) -> None:
+        """Finish a `grant`: rows on the relay that this host does not hold now are removed."""
         with self._lock:
             self._pending -= {one.grant.id for one in wanted if one.grant}
         self.note_change()
 
     def synchronize(self) -> bool:
-        """Have the relay show what is held here, and wait a little for it."""
+        """Update the rows of this host on the relay. Returns whether that was done within the timeout."""
         try:
             self._ask(self._synchronize, monotonic() + TIMEOUT)
         except TeamError:
@@ -132,7 +137,7 @@ class TeamLeases:
         return True
 
     def note_change(self) -> None:
-        """Have the relay show what is held here, without waiting."""
+        """Request an update of this host's rows on the relay, without waiting for it."""
         self._is_changed = True
         self._wake()
 
@@ -146,134 +151,134 @@ class TeamLeases:
     ) -> tuple[list[WantedLease], list[Lease]]:
         projects = sorted({one.grant.project for one in wanted if one.grant})
         while True:
-            board, others = self._ask(lambda connection: self._look(connection, projects), deadline)
-            against = decide(others)
-            if against:
-                return [], against
-            granted = [timed(one, board.now) for one in wanted]
+            current, others = self._ask(lambda connection: self._read_projects(connection, projects), deadline)
+            conflicts = decide(others)
+            if conflicts:
+                return [], conflicts
+            granted = [timed(one, current.now) for one in wanted]
 
-            def store(connection: TeamConnection, board: LeaseBoard = board, granted: Any = granted) -> bool:
+            def store(connection: TeamConnection, current: RelayLeases = current, granted: Any = granted) -> bool:
                 rows = [sign_wanted(connection.roster, one, holder.name or USER.name) for one in granted]
-                return connection.relay.take_leases(rows, board.versions, replaced=replaced)
+                return connection.relay.take_leases(rows, current.versions, replaced=replaced)
 
             if self._ask(store, deadline):
                 return granted, []
-            sleep(random.uniform(0.0, _RETRY))  # noqa: S311 - another host was first: not again at the same moment
+            sleep(random.uniform(0.0, _RETRY))  # noqa: S311 - another host was first; do not retry at the same moment
 
     def _ask(self, work: Callable[[TeamConnection], T], deadline: float) -> T:
-        """Have the thread of the team do something. Raises `TeamError`, at once if it did not answer a moment ago."""
+        """Run a function in the thread of the team. Raises `TeamError`, at once if the last request has timed out."""
         left = deadline - monotonic()
-        if self._is_silent or left <= 0:
-            raise RelayUnreachable(_SILENT)
-        asked: Future[T] = self._submit(work)
+        if self._has_timed_out or left <= 0:
+            raise RelayUnreachable(_TIMED_OUT)
+        future: Future[T] = self._submit(work)
         try:
-            return asked.result(left)
+            return future.result(left)
         except TimeoutError:
-            self._is_silent = True
-            asked.cancel()
-            self.note_change()  # it may be done later
-            raise RelayUnreachable(_SILENT) from None
+            self._has_timed_out = True
+            future.cancel()
+            self.note_change()  # the function may still run later
+            raise RelayUnreachable(_TIMED_OUT) from None
 
     # -- the thread of the team ------------------------------------------------------------------------
 
     def load(self, roster: Roster) -> None:
-        """Take what the last daemon has left, until the relay is reached."""
+        """Load the leases that the last daemon has cached, for use until the relay is reached."""
         self.host_name = roster.membership.name
-        kept = read_kept()
-        relay_now = time() + kept.offset
-        for project in {row.project for row in kept.rows}:
-            rows = tuple(row for row in kept.rows if row.project == project and row.until > relay_now)
+        cached = read_cached_leases()
+        relay_now = time() + cached.offset
+        for project in {row.project for row in cached.rows}:
+            rows = tuple(row for row in cached.rows if row.project == project and row.until > relay_now)
             self._reads[project] = _Read(-1, rows, now() - relay_now)
-        self._show(roster)
+        self._update_remote(roster)
 
     def open(self, connection: TeamConnection) -> None:
-        """Read everything: what changed while there was no connection is not known."""
+        """Read everything, because changes during the time without a connection are unknown."""
         self._read_all_at = -READ_INTERVAL
         self._is_changed = True
-        self.turn(connection)
+        self.run_once(connection)
 
-    def turn(self, connection: TeamConnection) -> None:
-        """Read what is due, and have the relay show what is held here."""
-        self._is_silent = False
+    def run_once(self, connection: TeamConnection) -> None:
+        """Read changed leases of other hosts, and update the rows of this host on the relay."""
+        self._has_timed_out = False
         if not connection.relay.has_leases:
             return
         is_read = self._is_due(connection)
         if is_read:
             self._read(connection, everything=monotonic() - self._read_all_at >= READ_INTERVAL)
         elif connection.roster.trust is not self._trust:
-            self._show(connection.roster)
+            self._update_remote(connection.roster)
         if self._is_changed:
             self._synchronize(connection, is_read=is_read)
 
     def seconds_to_wait(self, connection: TeamConnection) -> float:
-        """Return how long the next turn may be put off if nothing happens."""
-        if connection.relay.has_leases and connection.relay.has_lease_news:
+        """Return how many seconds to wait until the next run if nothing happens."""
+        if connection.relay.has_leases and connection.relay.has_lease_changes:
             return max(0.0, self._read_at + _interval(connection) - monotonic())
         return READ_INTERVAL
 
     def lost(self) -> None:
-        """Note that there is no connection: whoever asks is told so at once."""
-        self._is_silent = False
+        """Record that the connection is lost. Requests then fail at once with that reason."""
+        self._has_timed_out = False
 
     def leave(self, connection: TeamConnection, host: str) -> None:
-        """Remove all leases of a host, which is a member no more, from the relay and from memory."""
+        """Remove all leases of a host from the relay and from memory, because it is no longer a member."""
         if connection.relay.has_leases:
             connection.relay.drop_leases(host)
-            self._show(connection.roster)
+            self._update_remote(connection.roster)
 
     def close(self) -> None:
-        """Forget the other hosts: this one has left the team."""
+        """Remove the leases of all other hosts, because this host has left the team."""
         self.remote.replace(())
         self._leases.keep_local()
         with suppress(OSError):
-            remove_kept()
+            remove_cached_leases()
 
     def _is_due(self, connection: TeamConnection) -> bool:
         since = monotonic() - self._read_at
         if monotonic() - self._read_all_at >= READ_INTERVAL:
             return True
-        return connection.relay.has_lease_news and since >= _interval(connection)
+        return connection.relay.has_lease_changes and since >= _interval(connection)
 
     def _read(self, connection: TeamConnection, *, everything: bool) -> None:
         known = {} if everything else {project: read.version for project, read in self._reads.items()}
-        board = connection.relay.leases(known=known)
+        changed = connection.relay.leases(known=known)
         self._read_at = monotonic()
         if everything:
             self._reads, self._read_all_at = {}, self._read_at
-            self._is_changed = True  # somebody may have changed our rows
-        self._note(board)
+            self._is_changed = True  # the rows of this host may have been changed
+        self._record(changed)
         self.last_read = time()
         before = self.remote.version
-        self._show(connection.roster)
+        self._update_remote(connection.roster)
         if self.remote.version != before:
-            self._keep(board.now)
+            self._save(changed.now)
 
-    def _keep(self, relay_now: float) -> None:
-        """Write down what other hosts hold. A disk that is full keeps nobody from knowing it now."""
+    def _save(self, relay_now: float) -> None:
+        """Cache the leases of other hosts on disk. An error, such as a full disk, is ignored."""
         rows = tuple(row for row, _, lease in self._verified.values() if lease is not None)
         with suppress(OSError):
-            write_kept(KeptLeases(offset=relay_now - time(), rows=rows))
+            write_cached_leases(CachedLeases(offset=relay_now - time(), rows=rows))
 
-    def _note(self, board: LeaseBoard) -> None:
-        shift = now() - board.now
-        for project, version in board.versions.items():
-            rows = tuple(one for one in board.leases if one.project == project)
+    def _record(self, changed: RelayLeases) -> None:
+        shift = now() - changed.now
+        for project, version in changed.versions.items():
+            rows = tuple(one for one in changed.leases if one.project == project)
             before = self._reads.get(project)
-            # What differs by less is the network: the same time keeps tables that were made with it.
+            # Smaller differences come from the network. With the same shift, existing lease tables stay valid.
             same = before is not None and abs(before.shift - shift) < _SAME_TIME
             self._reads[project] = _Read(version, rows, before.shift if before is not None and same else shift)
 
-    def _show(self, roster: Roster) -> None:
-        """Put the leases of the other members where events find them."""
+    def _update_remote(self, roster: Roster) -> None:
+        """Update `remote`, in which events look up the leases of the other members."""
         self._trust = roster.trust
-        found = [self._others(roster, read) for read in self._reads.values()]
+        by_project = [self._others(roster, read) for read in self._reads.values()]
         present = {(row.host, row.id) for read in self._reads.values() for row in read.rows}
         self._verified = {key: value for key, value in self._verified.items() if key in present}
-        self.remote.replace([lease for leases in found for lease in leases])
+        self.remote.replace([lease for leases in by_project for lease in leases])
 
     def _others(self, roster: Roster, read: _Read) -> list[RemoteLease]:
         """Return the leases of a project that other members have signed."""
-        found = []
+        leases = []
         for row in read.rows:
             key = roster.trust.key(row.host)
             if row.host == roster.membership.host or key is None:
@@ -286,11 +291,13 @@ class TeamLeases:
             lease = known[2]
             if lease is not None:
                 ends = min(row.until + read.shift, now() + _LONGEST)
-                found.append(msgspec.structs.replace(lease, ends=round(ends, 3)))
-        return found
+                leases.append(msgspec.structs.replace(lease, ends=round(ends, 3)))
+        return leases
 
-    def _look(self, connection: TeamConnection, projects: Sequence[str]) -> tuple[LeaseBoard, list[RemoteLease]]:
-        """Return the leases of projects as they are now, and those of other members among them."""
+    def _read_projects(
+        self, connection: TeamConnection, projects: Sequence[str]
+    ) -> tuple[RelayLeases, list[RemoteLease]]:
+        """Return the current leases of projects, and separately those of other members, decoded."""
         roster, relay = connection.roster, connection.relay
         own = roster.membership
         if roster.state(own.host) != "member":
@@ -298,16 +305,16 @@ class TeamLeases:
                 "this host is not confirmed, so its leases count for nobody; "
                 f"on a member, run: fairlead team confirm {own.name}"
             )
-        board = relay.leases(projects=projects)
-        shift = now() - board.now
+        current = relay.leases(projects=projects)
+        shift = now() - current.now
         reads = [
-            _Read(version, tuple(one for one in board.leases if one.project == project), shift)
-            for project, version in board.versions.items()
+            _Read(version, tuple(one for one in current.leases if one.project == project), shift)
+            for project, version in current.versions.items()
         ]
-        return board, [lease for read in reads for lease in self._others(roster, read)]
+        return current, [lease for read in reads for lease in self._others(roster, read)]
 
     def _synchronize(self, connection: TeamConnection, *, is_read: bool = False) -> None:
-        """Remove from the relay what is not held here, and put there again what it has lost."""
+        """Remove rows from the relay that this host does not hold, and store rows again that the relay has lost."""
         self._is_changed = False
         if not connection.relay.has_leases:
             return
@@ -330,29 +337,29 @@ class TeamLeases:
                 self._restore(connection, lease)
 
     def _restore(self, connection: TeamConnection, lease: Lease) -> None:
-        """Put a lease on the relay again, unless its time is up there or another host has taken it meanwhile."""
+        """Store a lease on the relay again. If it has expired or another host took it meanwhile, it is released."""
         grant = lease.grant
         assert grant is not None, "it is one of the team"  # noqa: S101
         wanted = WantedLease(
             path=lease.path, folder=lease.folder, shared=lease.shared, why=lease.why, until=lease.until, grant=grant
         )
         for _ in range(_RESTORES):
-            board, others = self._look(connection, [grant.project])
-            if grant.until <= board.now:
+            current, others = self._read_projects(connection, [grant.project])
+            if grant.until <= current.now:
                 self._leases.release([lease])
                 return
-            against = table_of(others, lease.root).against(wanted, lease.holder)
-            if against:
-                self._lose(lease, against[0])
+            conflicts = table_of(others, lease.root).against(wanted, lease.holder)
+            if conflicts:
+                self._release_lost(lease, conflicts[0])
                 return
             name = self._leases.name_of(lease.holder)
-            if connection.relay.take_leases([sign_wanted(connection.roster, wanted, name)], board.versions):
+            if connection.relay.take_leases([sign_wanted(connection.roster, wanted, name)], current.versions):
                 return
 
-    def _lose(self, lease: Lease, other: Lease) -> None:
+    def _release_lost(self, lease: Lease, other: Lease) -> None:
         self._leases.release([lease])
         name, title = one_line(self._leases.name_of(other.holder)), one_line(lease.title, 300)
-        self._leases.tell(
+        self._leases.send_notice(
             lease.holder,
             f"You have lost your lease on {title}",
             f"The relay of the team had lost it, and {name} has taken one on the same files since. "
@@ -361,5 +368,5 @@ class TeamLeases:
 
 
 def _interval(connection: TeamConnection) -> float:
-    """Return the least time between two reads: what all hosts read of all hosts grows with the square of them."""
+    """Return the least time between two reads. It grows with the number of hosts, because each reads all others."""
     return min(READ_INTERVAL, max(_SHORTEST_INTERVAL, len(connection.roster.hosts) / _HOSTS_A_SECOND))

@@ -1,4 +1,4 @@
-"""A call of a program, its options, and its effects: the types of the table of programs."""
+"""The types of the table of programs: a call of a program, its options and its effects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 Mode: TypeAlias = Literal["read", "list", "write", "create", "delete", "move", "any"]
-"""What is done to a file. `list`: names and attributes are shown, contents are not. `any`: it is given to a program of
-which that is not known."""
+"""What a program does with a file. `list`: it shows names and attributes, but no contents. `any`: it is not known."""
 
 
 class ProgramCall(Struct, frozen=True):
@@ -27,7 +26,7 @@ class ProgramCall(Struct, frozen=True):
     piped: bool = False
     """Whether its input comes from another command."""
     lines: tuple[str, ...] | None = None
-    """The words of which each line of its input is one; `None` if they are not known."""
+    """The possible lines of its input, each as one word; `None` if they are not known."""
     variables: dict[str, tuple[str, ...] | None] = {}
     """The variables of the shell with the values that each may have; `None` if they are not known."""
     file: str | None = None
@@ -40,7 +39,7 @@ class Access(Struct, frozen=True):
     mode: Mode
     word: str
     below: bool = False
-    """Whether it also accesses what lies below the file."""
+    """Whether it also accesses the files below, if the word names a folder."""
     if_folder: str | None = None
     """The access only happens if this word names a folder."""
     if_exists: bool = False
@@ -48,11 +47,11 @@ class Access(Struct, frozen=True):
     selection: Selection = ALL_FILES
     """With `below`: which of the files are accessed."""
     literal: bool = False
-    """The word stands in code, and matters only if a rule protects the file that it names."""
+    """The word is a literal in code, and matters only if a rule protects the file that it names."""
     makes_folder: bool = False
-    """What is written is a folder, which is no new file."""
+    """The access creates a folder, which does not count as a new file."""
     copy_of: str | None = None
-    """What is written is a copy of this: a folder, if this is one."""
+    """The source of the written copy, which is a folder if the source is one."""
 
 
 class RunCommand(NamedTuple):
@@ -63,7 +62,7 @@ class RunCommand(NamedTuple):
     variables: tuple[str, ...] = ()
     """Assignments for the command: `NAME=value`."""
     implied: bool = False
-    """The command is another spelling of the call, as `black` is of `python -m black`: no rule need allow it."""
+    """The command is another spelling of the call, as `black` of `python -m black`, so no rule needs to allow it."""
 
 
 class RunScript(NamedTuple):
@@ -89,13 +88,13 @@ class RunFile(NamedTuple):
 
     word: str
     language: str | None
-    """The interpreter, `sh` for any shell, or the kind of task file: `make`, `npm`; `None`: its first line says it."""
+    """The interpreter, `sh` for any shell, or the kind of task file: `make`, `npm`. `None`: the first line decides."""
     args: list[str]
     """The arguments of the script, or the names of the tasks."""
     required: bool = False
-    """The program reads this file and no other: if there is none yet, nobody knows what is done with `args`."""
-    known_elsewhere: bool = False
-    """If there is no such file, a program in the table runs, of which it is known what it does with `args`."""
+    """The program reads no other file. If this one does not exist yet, the effects on `args` are unknown."""
+    has_known_fallback: bool = False
+    """If the file does not exist, a program of the table runs, whose effects on `args` are known."""
 
 
 class Unpack(NamedTuple):
@@ -110,11 +109,11 @@ class Unpack(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """The call is given a word that may name a file; what it does with the file is not known."""
+    """An argument of the call may name a file. What the program does with the file is not known."""
 
     word: str
     reads_only: bool = False
-    """The program does not write the file, but may show what it contains."""
+    """The program does not write the file, but may show its contents."""
     below: bool = True
     """Whether the program may also access what lies below the file, if that is a folder."""
 
@@ -125,7 +124,7 @@ class GitCommand(Struct, frozen=True):
     name: str
     """The subcommand: `checkout`."""
     args: tuple[str, ...] = ()
-    """The arguments behind it, without quotes."""
+    """The arguments after the subcommand, without quotes."""
     folder: str | None = "."
     """The folder in which it runs; `None` if it is only known when it runs."""
     options: tuple[str, ...] = ()
@@ -137,16 +136,16 @@ class GitCommand(Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     """The arguments that are only known when it runs, as they were written."""
     tracked: bool = False
-    """It runs in a script of the project that is unchanged since git tracks it: no question about what is not known."""
+    """It runs in a script that git tracks and that is unchanged, so its unknown effects are not reported."""
 
 
 class UnknownEffect(NamedTuple):
     """The call does something that is not known before it runs."""
 
     text: str
-    """What is not known, for the user."""
+    """The description for the user."""
     runs: bool = False
-    """Whether that is a command or code that it runs."""
+    """Whether the unknown part is a command or code that the call runs."""
 
 
 Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Unpack | Mention | GitCommand | UnknownEffect
@@ -209,7 +208,7 @@ def options_before_operand(args: list[str], valued: str, long: str) -> tuple[Opt
 
 @lru_cache(maxsize=256)
 def split_names(long: str) -> tuple[str, ...]:
-    """Split the names of long options; cached, because each program has one such text."""
+    """Split the names of long options. Cached, because each program always passes the same text."""
     return tuple(long.split())
 
 

@@ -1,7 +1,7 @@
 """The effects of code in Python, JavaScript, Perl, Ruby, PHP, Lua and others, on a command line or in a file.
 
 The code is neither run nor parsed: it is searched for functions that access files or run commands, and for literals. A
-literal in code that writes counts only if a rule protects what it names: most literals are no files.
+literal in code that writes files counts only if a rule protects the file of that name: most literals are no paths.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import DEEP, MAYBE, quote, unescape
+from fairlead.policy.bash._words import ANY_DEPTH, ONE_OF, quote, unescape
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -51,11 +51,11 @@ _RUNS: Final = re.compile(
     r"\bsystem\b|popen|subprocess|\bexec|spawn|child_process|`|\bqx\b|%x|os\.\w*exec|\bsh\b|do shell script|Open3",
     re.IGNORECASE,
 )
-_HIDES: Final = re.compile(
+_DYNAMIC_CODE: Final = re.compile(
     r"(?<![.\w])eval\b|(?<![.\w])exec\s*\(\s*(?!['\"])|b64decode|__import__|getattr\s*\(|atob\s*\(|fromhex|"
     r"base64['\"]|unhexlify|\bFunction\s*\(|from_base64|decode64|pack\s*\(?['\"]H"
 )
-_BUILDS: Final = re.compile(
+_COMPUTES_TEXT: Final = re.compile(
     r"\bchr\b|fromCharCode|\bpack\b|\bdecode\b|\[::-1\]|\breverse|\bformat\b|%\s*\(|\btranslate\b|\bordin?al|\bbytes\("
 )
 _STRING: Final = r"""(?:[rbufRBUF]{0,2}'((?:[^'\\\n]|\\.)*)'|[rbufRBUF]{0,2}"((?:[^"\\\n]|\\.)*)"|`([^`\n]*)`)"""
@@ -72,7 +72,7 @@ _NO_PATH: Final = re.compile(
 )
 _MAX_PATH_LENGTH: Final = 256
 
-_SITES: Final[tuple[tuple[re.Pattern[str], Mode], ...]] = (
+_CERTAIN_CALLS: Final[tuple[tuple[re.Pattern[str], Mode], ...]] = (
     (re.compile(rf"\bopen\(\s*{_STRING}\s*,\s*(?:mode\s*=\s*)?['\"][rbt]*[wax]"), "write"),
     (re.compile(rf"\bPath\(\s*{_STRING}\s*\)\.(?:write_text|write_bytes|touch|open\(['\"][wax])"), "write"),
     (re.compile(rf"\b(?:write|append)(?:Text)?File(?:Sync)?\(\s*{_STRING}"), "write"),
@@ -116,19 +116,19 @@ _GIVEN_COMMAND: Final = re.compile(rf"\b{_RUN_NAMES}\s*\(?\s*{_STRING}((?:\s*,\s
 
 
 def reads_environment(code: str) -> bool:
-    """Return whether code looks at the variables of its environment."""
+    """Return whether code reads environment variables."""
     return bool(_ENVIRONMENT.search(code))
 
 
 def code_effects(run: RunCode) -> Iterator[Effect]:
     """Yield the effects of code, on a command line or in a file."""
     program, code, operands = run
-    if program in _OWN_SYNTAX:
-        from fairlead.policy.bash.programs._inline_code import OWN_SYNTAX
+    if program in _ANALYSED_LANGUAGES:
+        from fairlead.policy.bash.programs._inline_code import LANGUAGE_EFFECTS
 
-        yield from OWN_SYNTAX[program](code)
+        yield from LANGUAGE_EFFECTS[program](code)
         return
-    if _HIDES.search(code):
+    if _DYNAMIC_CODE.search(code):
         yield UnknownEffect(f"{program} runs code that is built while it runs", runs=True)
     runs, writes, reads = _RUNS.search(code), _WRITES.search(code), _READS.search(code)
     texts = list(_literals(code, program))
@@ -138,17 +138,17 @@ def code_effects(run: RunCode) -> Iterator[Effect]:
     if runs:
         yield from _commands(code, texts)
     if writes:
-        yield from _certain(code)
-    yield from _named(texts, writes=bool(writes or runs))
-    yield from _found(code, writes=bool(writes or runs))
+        yield from _certain_accesses(code)
+    yield from _named_files(texts, writes=bool(writes or runs))
+    yield from _searched_files(code, writes=bool(writes or runs))
     if writes:
-        yield from _unpacked(code)
+        yield from _unpacked_archives(code)
     yield from (Access("write" if writes else "read", operand, literal=True) for operand in operands if operand)
     if writes and (_builds_names(code) or not (texts or operands)):
         yield UnknownEffect(f"{program} writes files whose names are built while it runs")
 
 
-def _unpacked(code: str) -> Iterator[Effect]:
+def _unpacked_archives(code: str) -> Iterator[Effect]:
     """Yield the archives that code unpacks, each into the folders that it names."""
     targets = [_first(match.groups()) or "." for match in _EXTRACTS.finditer(code)]
     for match in _ARCHIVES.finditer(code) if targets else ():
@@ -161,17 +161,17 @@ def _first(groups: Iterable[str | None]) -> str:
     return unescape(next((group for group in groups if group), ""))
 
 
-def _certain(code: str) -> Iterator[Effect]:
+def _certain_accesses(code: str) -> Iterator[Effect]:
     """Yield the accesses of calls whose first argument is a literal."""
-    for pattern, mode in _SITES:
+    for pattern, mode in _CERTAIN_CALLS:
         for match in pattern.finditer(code):
             path = _first(match.groups())
             if path and "{" not in path and "$" not in path and len(path) <= _MAX_PATH_LENGTH:
                 yield Access(mode, quote(path), below=mode != "write")
 
 
-def _named(texts: list[str], *, writes: bool) -> Iterator[Effect]:
-    """Yield what each literal names, which matters only if a rule protects it."""
+def _named_files(texts: list[str], *, writes: bool) -> Iterator[Effect]:
+    """Yield the accesses to the files that literals name, which matter only if a rule protects the file."""
     for path in _paths(texts):
         if writes:
             yield Access("write", path, literal=True)
@@ -182,7 +182,7 @@ def _paths(texts: list[str]) -> Iterator[str]:
     for text in texts:
         path = text.lstrip("+<>| ").strip()
         if path and len(path) <= _MAX_PATH_LENGTH and not _NO_PATH.fullmatch(path):
-            yield MAYBE + _as_pattern(path) if "{" in path and "/" not in path[:1] else quote(path)
+            yield ONE_OF + _as_pattern(path) if "{" in path and "/" not in path[:1] else quote(path)
             yield from map(quote, _tokens(path))
 
 
@@ -194,26 +194,26 @@ def _tokens(text: str) -> Iterable[str]:
 
 
 def _as_pattern(path: str) -> str:
-    """Return a formatted string as a pattern: `{name}.env` and `${name}.env` are any file that ends so."""
+    """Return a formatted string as a pattern: `{name}.env` and `${name}.env` match any file with this ending."""
     return re.sub(r"\$?\{[^{}]*\}", "*", path)
 
 
-def _found(code: str, *, writes: bool) -> Iterator[Effect]:
-    """Yield the files that the code searches for: which of them it accesses is only known when it runs."""
+def _searched_files(code: str, *, writes: bool) -> Iterator[Effect]:
+    """Yield the files that the code searches for. Which of them it accesses is only known when it runs."""
     mode: Mode = "write" if writes else "read"
     for match in _SEARCHES.finditer(code):
         folder, _, name = _first(match.groups()).rpartition("/")
         root = re.split(r"[*?\[]", folder)[0].rstrip("/") or "."
-        yield Access(mode, f"{MAYBE}{quote(root)}/{DEEP}{name or '*'}")
+        yield Access(mode, f"{ONE_OF}{quote(root)}/{ANY_DEPTH}{name or '*'}")
     endings = [f"*{ending}" for groups in _ENDINGS.findall(code) for ending in _quoted("".join(groups))] or ["*"]
     for match in [match for pattern in _WALKS for match in pattern.finditer(code)]:
         *literal, name = match.groups()
         root = (_assigned(code, name) if name else _first(literal)).rstrip("/") or "."
-        yield from (Access(mode, f"{MAYBE}{quote(root)}/{DEEP}{ending}") for ending in endings)
+        yield from (Access(mode, f"{ONE_OF}{quote(root)}/{ANY_DEPTH}{ending}") for ending in endings)
 
 
 def _assigned(code: str, name: str) -> str:
-    """Return the literal that a variable is assigned first; the current folder if there is none."""
+    """Return the first literal that is assigned to a variable; the current folder if there is none."""
     match = re.search(rf"(?<![\w.]){name}\s*=\s*(?:\w+\.)?(?:Path\(\s*)?{_STRING}", code)
     return _first(match.groups()) if match else "."
 
@@ -244,18 +244,18 @@ def _commands(code: str, texts: list[str]) -> Iterator[Effect]:
 
 
 def _builds_names(code: str) -> bool:
-    """Return whether the name of a file that the code changes is built by functions that hide it."""
-    for pattern, _ in _SITES:
+    """Return whether the code computes the name of a file that it changes, so that no literal shows it."""
+    for pattern, _ in _CERTAIN_CALLS:
         code = pattern.sub("", code)
     if not _WRITES.search(code):
         return False
     expressions = [part for groups in _WRITTEN.findall(code) for part in groups if part]
     if not expressions:
-        return bool(_BUILDS.search(code))
+        return bool(_COMPUTES_TEXT.search(code))
     seen: set[str] = set()
     while expressions:
         expression = expressions.pop()
-        if _BUILDS.search(expression):
+        if _COMPUTES_TEXT.search(expression):
             return True
         for name in set(re.findall(r"[A-Za-z_]\w*", re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "", expression))) - seen:
             seen.add(name)
@@ -265,7 +265,7 @@ def _builds_names(code: str) -> bool:
 
 
 def _literals(code: str, program: str) -> Iterator[str]:
-    """Yield each string literal, and literals that are concatenated or joined as one."""
+    """Yield each string literal, and the texts of concatenated or joined literals."""
     seen = {_first(groups): None for groups in _LITERAL.findall(code)}
     seen |= dict.fromkeys(_joined_literals(code))
     if program in _BARE_WORDS:
@@ -275,7 +275,7 @@ def _literals(code: str, program: str) -> Iterator[str]:
 
 
 def _joined_literals(code: str) -> Iterator[str]:
-    """Yield what consecutive literals are together: `'a' + 'b'`, `join('a', 'b')`, `Path('a') / 'b'`, `'%s' % 'a'`."""
+    """Yield the text of consecutive literals: `'a' + 'b'`, `join('a', 'b')`, `Path('a') / 'b'`, `'%s' % 'a'`."""
     text, end = "", -1
     for match in _QUOTED.finditer(code):
         part, gap = _first(match.groups()), code[end : match.start()] if 0 <= end < match.start() else "-"
@@ -294,6 +294,6 @@ def _joined_literals(code: str) -> Iterator[str]:
 
 _BARE_WORDS: Final = frozenset({"tclsh", "wish", "expect", "gdb", "lldb", "emacs", "guile", "osascript", "psql"})
 """Languages in which a word needs no quotes."""
-_OWN_SYNTAX: Final = frozenset({"awk", "sed", "sqlite"})
+_ANALYSED_LANGUAGES: Final = frozenset({"awk", "sed", "sqlite"})
 _WELL_KNOWN: Final = frozenset({"python", "pypy", "node", "nodejs", "bun", "deno", "perl", "ruby", "php"})
 """Languages whose functions that write files are known."""

@@ -81,12 +81,12 @@ def _container(args: list[str]) -> Iterator[Effect]:
     entry = opts.values("entrypoint")
     folder = next((_on_host(word, mounts) for word in opts.values("w", "workdir")), None)
     if mounts and (command or entry):
-        # the image decides where the command starts: most likely in what is mounted
+        # the image decides in which folder the command starts: most likely in a mounted one
         yield RunCommand([*entry, *command], folder if folder in mounts else next(iter(mounts)))
 
 
 def container_command(words: Sequence[str]) -> list[str]:
-    """Return the image and the command of `docker run`, `docker compose exec` and the like; "" for no new container."""
+    """Return the image, "" if the container exists, and the command of `docker run`, `docker exec` and the like."""
     args = list(words[1:])
     at = next((at for at, word in enumerate(args) if word in {"run", "create", "exec"}), len(args))
     if basename(words[0]) in {"kubectl", "oc"}:
@@ -97,7 +97,7 @@ def container_command(words: Sequence[str]) -> list[str]:
 
 
 def _mounts(opts: Options) -> Iterator[tuple[str, str]]:
-    """Yield the folders here, and where they are in the container."""
+    """Yield each mounted folder of this machine, with its path in the container."""
     for word in opts.values("v", "volume"):
         host, _, inside = word.partition(":")
         if host.startswith((".", "/", "~")):
@@ -111,7 +111,7 @@ def _mounts(opts: Options) -> Iterator[tuple[str, str]]:
 
 
 def _on_host(word: str, mounts: dict[str, str]) -> str:
-    """Return a word with every path in the container replaced by the path here."""
+    """Return a word with each path in the container replaced by the path on this machine."""
     for host, inside in mounts.items():
         at = inside.partition(":")[0].rstrip("/")
         if at:

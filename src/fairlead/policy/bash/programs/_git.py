@@ -1,6 +1,6 @@
-"""The effects of git: the files that its command line names, what it runs, and the call itself.
+"""The effects of git: the files that its command line names, the programs that it runs, and the call itself.
 
-What a call changes or shows beyond that depends on the repository; `fairlead.policy.git` asks it.
+The other files that a call changes or shows depend on the repository: see `fairlead.policy.git`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._words import DEEP, is_unknown, plain, quote, unknown
+from fairlead.policy.bash._words import ANY_DEPTH, is_unknown, plain, quote, unknown
 from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
@@ -35,11 +35,11 @@ _CHOOSES_REPOSITORY: Final = {
     "--work-tree": "GIT_WORK_TREE",
     "--index-file": "GIT_INDEX_FILE",
 }
-"""Options that choose the repository, and their variables; the last has a variable only."""
+"""Options that choose the repository → their environment variables. The last has no option in git."""
 _PATHSPECS: Final = {
     f"--{kind}-pathspecs": f"GIT_{kind.upper()}_PATHSPECS" for kind in ("literal", "glob", "noglob", "icase")
 }
-"""Options that change what a pathspec means, and their variables."""
+"""Options that change the meaning of a pathspec → their environment variables."""
 _MAX_ALIASES: Final = 4
 
 
@@ -52,7 +52,7 @@ def git(call: ProgramCall) -> Iterable[Effect]:
 
 
 def _with_options(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of options and variables before the subcommand; then the call goes on without options."""
+    """Yield the effects of the options and variables before the subcommand, then the call without these options."""
     folder, args = None, list(call.args)
     chosen: list[str] = []
     aliases: dict[str, str] = {}
@@ -117,7 +117,7 @@ def split_words(text: str) -> Words:
 
 
 def _chosen_by_variables(call: ProgramCall) -> Iterator[str]:
-    """Yield the options for the variables that choose a repository, or change what a pathspec means."""
+    """Yield the options that correspond to the environment variables of a call."""
     for option, name in _CHOOSES_REPOSITORY.items():
         values = call.variables.get(name, ())
         yield from (f"{option}={value}" for value in ((unknown(f"${name}"),) if values is None else values))
@@ -137,7 +137,7 @@ def _command(call: ProgramCall, args: Words, options: tuple[str, ...]) -> Iterat
         yield from handler(rest)
     yield GitCommand(
         name,
-        tuple(plain(word.replace(DEEP, "")) for word in rest),  # the star of a pathspec matches slashes
+        tuple(plain(word.replace(ANY_DEPTH, "")) for word in rest),  # `*` in a pathspec matches slashes
         options=tuple(map(plain, options)),
         stdin=call.stdin,
         piped=call.piped,

@@ -14,7 +14,7 @@ class GitArguments(NamedTuple):
     operands: list[str]
     """The words before `--`."""
     paths: list[str] | None
-    """The words behind `--`; `None` without it."""
+    """The words after `--`; `None` without it."""
 
     def has(self, *names: str) -> bool:
         """Return whether one of the options is given."""
@@ -31,14 +31,14 @@ class GitArguments(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """All words that are not options."""
+        """The words that are not options."""
         return self.operands + (self.paths or [])
 
 
 def parse_git(args: tuple[str, ...], letters: str = "", valued: str = "", flags: str = "") -> GitArguments:
     """Parse arguments. `letters` and the names in `valued` take a value; `flags` are names that may be abbreviated.
 
-    A name that ends with `=` in `valued` takes its value only behind an equals sign.
+    A name that ends with `=` in `valued` takes a value only after an equals sign.
     """
     given: dict[str, list[str]] = {}
     operands: list[str] = []

@@ -1,4 +1,4 @@
-"""What makes git run other programs: its settings, its variables and the options of its subcommands."""
+"""The settings, variables and options that make git run other programs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def setting_effects(key: str, value: str) -> Iterator[Effect]:
 
 
 def url_effects(urls: Iterable[str]) -> Iterator[Effect]:
-    """Yield the effects of the addresses of repositories: `ext::` runs a command."""
+    """Yield the effects of repository URLs. A URL with `ext::` runs a command."""
     for url in map(plain, urls):
         if url.startswith("ext::"):
             yield RunScript(url[len("ext::") :].replace("% ", " "))
@@ -107,7 +107,7 @@ _NETWORK: Final = {"fetch", "pull", "push", "clone", "ls-remote", "fetch-pack", 
 
 
 def option_effects(name: str, args: list[str]) -> Iterator[Effect]:
-    """Yield the effects of the commands that a subcommand is given to run. The arguments are marked text."""
+    """Yield the effects of the commands in the arguments of a subcommand. The arguments are marked text."""
     plain_args = tuple(args)
     if name in _NETWORK:
         letters = "u" if name == "clone" else ""
@@ -163,7 +163,7 @@ def _submodule(args: list[str]) -> Iterator[Effect]:
     elif words:
         script = plain(" ".join(words))
         yield RunScript(script)
-        if ".." in script:  # from a folder of the project, whatever it is called
+        if ".." in script:  # the script runs in a folder of the project; its name does not matter
             yield RunScript(f"cd submodule && {script}")
 
 

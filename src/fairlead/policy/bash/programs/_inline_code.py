@@ -41,7 +41,7 @@ _RELATIVE_IMPORT: Final = re.compile(
 _SEARCH_PATH: Final = re.compile(r"""sys\.path\.(?:insert\(\s*\d+\s*,|append\()\s*['"]([\w./-]+)['"]""")
 _MAX_LOADED: Final = 12
 _OTHER_MODULES: Final = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"})
-"""Variables with which Python loads other modules than its own."""
+"""Variables that let a module replace one of Python's own."""
 
 _INLINE: Final = {
     "deno": ("", "", ""), "tclsh": ("", "", ""), "expect": ("c", "f", ""), "guile": ("c", "lLs", ""),
@@ -113,7 +113,7 @@ def _codes(program: str, codes: list[str], operands: list[str]) -> Iterator[Effe
 
 
 def _loaded(program: str, code: str) -> Iterator[Effect]:
-    """Yield the files that code on a command line loads and so runs; a package of that name is none of the project."""
+    """Yield the files that code on a command line may import, and thereby run. Missing files are ignored later."""
     suffix = ".py" if program in {"python", "pypy"} else ".js"
     names = [name + end for name in _RELATIVE_IMPORT.findall(code) if name[-5:] != ".json" for end in ("", suffix)]
     if suffix == ".py":
@@ -135,19 +135,19 @@ def _script_file(program: str, operands: list[str]) -> Iterator[Effect]:
 
 
 def _module(call: ProgramCall, name: str, operands: list[str]) -> Iterator[Effect]:
-    """Yield the effects of `python -m name`: of a file of the project, or of the program of that name."""
+    """Yield the effects of `python -m name`, which runs a file of the project or the program of that name."""
     path, args = name.replace(".", "/"), call.args
     is_known = plain(name) == "json.tool" and _OTHER_MODULES.isdisjoint(call.variables)
     package = ("json.py", "json/__init__.py") if is_known else ()
     for file in (f"{path}.py", f"{path}/__main__.py", *package):
-        yield RunFile(file, "python", operands, known_elsewhere=is_known)
+        yield RunFile(file, "python", operands, has_known_fallback=is_known)
     at = next((at for at, arg in enumerate(args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
     joined = args[at].partition("m")[2]
     yield RunCommand([joined, *args[at + 1 :]] if joined else args[at + 1 :], implied=True)
 
 
 def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:
-    """Remove `-i`, `-pi` and `-i.bak`: the letter is followed by a suffix, not by an option."""
+    """Return the arguments without `-i`, `-pi` and `-i.bak`, and whether one was given; a suffix may follow the `i`."""
     if call.program not in {"perl", "ruby"}:
         return call.args, False
     kept, in_place = [], False
@@ -199,7 +199,7 @@ def _awk(call: ProgramCall) -> Iterator[Effect]:
 
 
 def awk_effects(code: str) -> Iterator[Effect]:
-    """Yield the effects of a program of awk."""
+    """Yield the effects of an awk program."""
     for sign, path in _AWK_FILE.findall(code):
         yield Access("read" if sign == "<" else "write", quote(unescape(path)))
     for groups in _AWK_SHELL.findall(code):
@@ -211,7 +211,7 @@ def awk_effects(code: str) -> Iterator[Effect]:
 
 
 def _console(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of programs that are given commands of a language of their own: psql, gdb, emacs."""
+    """Yield the effects of programs that have their own command language: psql, gdb, emacs."""
     letters, long = _CONSOLES[call.program]
     opts = parse_options(_with_long_names(call.args, long), letters, long)
     codes = [*opts.values(*letters, *long.split())]
@@ -230,7 +230,7 @@ def _console(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _with_long_names(args: list[str], long: str) -> list[str]:
-    """Return arguments in which long options have two dashes: `-ex` of gdb."""
+    """Return the arguments with two dashes before long options: gdb also accepts `-ex`."""
     names = long.split()
     return [f"-{arg}" if arg[:2] != "--" and arg[1:].partition("=")[0] in names else arg for arg in args]
 
@@ -248,12 +248,12 @@ def _console_code(program: str, code: str) -> Iterator[Effect]:
         yield RunCode(program, code, [])
 
 
-OWN_SYNTAX: Final[dict[str, Callable[[str], Iterator[Effect]]]] = {
+LANGUAGE_EFFECTS: Final[dict[str, Callable[[str], Iterator[Effect]]]] = {
     "awk": awk_effects,
     "sed": _sed_script,
     "sqlite": sqlite_commands,
 }
-"""Languages whose code is not searched for literals."""
+"""Languages with an analysis of their own → the effects of code."""
 
 INLINE_CODE: Final[dict[str, Program]] = {
     **dict.fromkeys(_CONSOLES, _console),

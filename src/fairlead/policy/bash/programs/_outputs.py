@@ -1,6 +1,6 @@
-"""What commands print, as far as it bounds the files that another command gets from a pipe or a substitution.
+"""The output of known commands, as patterns of the files that another command gets by a pipe or a substitution.
 
-`find src -name '*.py' | xargs rm` removes nothing outside `src`, whatever is found.
+Whatever `find src -name '*.py' | xargs rm` finds, it removes nothing outside `src`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from fairlead.policy.bash._words import DEEP, MAYBE, is_glob, is_unknown, plain, quote
+from fairlead.policy.bash._words import ANY_DEPTH, ONE_OF, is_glob, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import ProgramCall, basename, parse_options
 
 if TYPE_CHECKING:
@@ -19,29 +19,31 @@ NUMBER: Final = "[0-9]*"
 HASH: Final = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]*"
 NAME: Final = "[A-Za-z0-9]*"
 _EXACT_TESTS: Final = {"-name", "-iname", "-type", "-print", "-print0", "-o", "-or", "-a", "-and", "-depth", "-exec"}
-"""The tests of `find` after which every file of the right name is found."""
+"""The tests of `find` with which it finds every file whose name matches."""
 _MAX_WORDS: Final = 64
 _TWO: Final = 2
 
 
-def _maybe(words: Iterable[str]) -> tuple[str, ...]:
-    """Mark patterns of which not every match is printed."""
-    return tuple(word if word[:1] == MAYBE or not (is_glob(word) or DEEP in word) else MAYBE + word for word in words)
+def _one_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Mark patterns with `ONE_OF`, because the command prints only some of the matching files."""
+    return tuple(
+        word if word[:1] == ONE_OF or not (is_glob(word) or ANY_DEPTH in word) else ONE_OF + word for word in words
+    )
 
 
 class Output(NamedTuple):
-    """The words, as marked text, of which each line of an output is one."""
+    """The possible lines of an output, each as one word of marked text, which may be a pattern."""
 
     words: tuple[str, ...]
-    only_first: bool = False
-    """A line begins with the word and a colon: `grep -rn`."""
+    is_prefix: bool = False
+    """Each line only starts with the word, followed by a colon, as in the output of `grep -rn`."""
 
 
 _Producer: TypeAlias = "Callable[[ProgramCall, Output | None], Output | None]"
 
 
 def output_of(call: ProgramCall, before: Output | None) -> Output | None:
-    """Return what a command prints, of which `before` is the input; `None` if it is not known."""
+    """Return the output of a command whose input is `before`; `None` if it is not known."""
     producer = PRODUCERS.get(call.program)
     if producer is None or any(map(is_unknown, call.args)):
         return None
@@ -49,19 +51,19 @@ def output_of(call: ProgramCall, before: Output | None) -> Output | None:
     return None if output is None or len(output.words) > _MAX_WORDS else output
 
 
-def found_by(root: str, tests: list[str]) -> list[str]:
-    """Return what `find` may find below a folder, if its tests are these."""
-    root = f"{root.rstrip('/')}/{DEEP}"
+def find_matches(root: str, tests: list[str]) -> list[str]:
+    """Return patterns of the files that `find` may find below a folder with some tests."""
+    root = f"{root.rstrip('/')}/{ANY_DEPTH}"
     words = [f"{root}{name}" for name in _names(tests) or ["*"]]
     return (
         words
         if _EXACT_TESTS.issuperset(test for test in map(plain, tests) if test[:1] in "-!")
-        else list(_maybe(words))
+        else list(_one_of(words))
     )
 
 
 def _names(tests: list[str]) -> list[str] | None:
-    """Return the patterns of the names, one of which every found file has; `None` if there are none."""
+    """Return patterns of the names of found files; `None` if a found file may have any name."""
     texts = [plain(test) for test in tests]
     if "," in texts or any(a in {"!", "-not"} and b == "(" for a, b in pairwise(texts)):
         return None
@@ -84,7 +86,7 @@ def _find(call: ProgramCall, _: Output | None) -> Output | None:
     roots, tests = find_roots(call.args)
     if {"-exec", "-execdir", "-printf", "-fprintf", "-ok", "-ls"} & {plain(test) for test in tests}:
         return None
-    return Output(tuple(word for root in roots for word in found_by(root, tests)))
+    return Output(tuple(word for root in roots for word in find_matches(root, tests)))
 
 
 def find_roots(args: list[str]) -> tuple[list[str], list[str]]:
@@ -100,7 +102,7 @@ def _fd(call: ProgramCall, _: Output | None) -> Output | None:
         return None
     names = [f"*.{plain(word)}" for word in opts.values("e", "extension")] or ["*"]
     roots = opts.operands[1:] or ["."]
-    return Output(_maybe(f"{root.rstrip('/')}/{DEEP}{name}" for root in roots for name in names))
+    return Output(_one_of(f"{root.rstrip('/')}/{ANY_DEPTH}{name}" for root in roots for name in names))
 
 
 def _grep(call: ProgramCall, before: Output | None) -> Output | None:
@@ -121,23 +123,23 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     names = [plain(word) for word in opts.values("include", "g", "glob") if word[:1] != "!" and "/" not in word] or [
         "*"
     ]
-    below = [f"{root.rstrip('/')}/{DEEP}{name}" for root in files or ["."] for name in names] if recursive else []
+    below = [f"{root.rstrip('/')}/{ANY_DEPTH}{name}" for root in files or ["."] for name in names] if recursive else []
     return Output(
-        _maybe(below if recursive else files), only_first=not opts.has("l", "L", "files-with-matches", "files")
+        _one_of(below if recursive else files), is_prefix=not opts.has("l", "L", "files-with-matches", "files")
     )
 
 
 def _narrowed(before: Output, patterns: list[str]) -> Output:
-    """Return the lines that a regular expression on the end of their names leaves."""
+    """Return the input lines that grep prints. A search for the ending of names makes the patterns more precise."""
     match = re.fullmatch(r"\\\.(?:\((\w+(?:\|\w+)*)\)|(\w+))\$", plain(patterns[0])) if len(patterns) == 1 else None
-    if match is None or before.only_first:
-        return Output(_maybe(before.words), before.only_first)
+    if match is None or before.is_prefix:
+        return Output(_one_of(before.words), before.is_prefix)
     endings = (match[1] or match[2]).split("|")
     return Output(tuple(_with_ending(word, end) for word in before.words for end in endings))
 
 
 def _with_ending(word: str, ending: str) -> str:
-    return f"{word[:-1]}*.{ending}" if word.endswith(f"{DEEP}*") else word
+    return f"{word[:-1]}*.{ending}" if word.endswith(f"{ANY_DEPTH}*") else word
 
 
 def _git(call: ProgramCall, _: Output | None) -> Output | None:
@@ -155,7 +157,7 @@ def _git(call: ProgramCall, _: Output | None) -> Output | None:
     shows_names = {"--name-only", "-l", "--files-with-matches"} & set(args)
     if args[:1] == ["ls-files"] or (args[:1] in (["diff"], ["grep"], ["show"], ["diff-tree"]) and shows_names):
         paths = call.args[args.index("--") + 1 :] if "--" in args else []
-        return Output(_maybe(_tracked(call.args[1:] if args[0] == "ls-files" and not paths else paths)))
+        return Output(_one_of(_tracked(call.args[1:] if args[0] == "ls-files" and not paths else paths)))
     return None
 
 
@@ -164,24 +166,24 @@ def _rev_parse(args: list[str]) -> Output:
 
 
 def _tracked(args: list[str]) -> tuple[str, ...]:
-    """Return the files in the index that pathspecs match."""
+    """Return patterns of the tracked files that pathspecs match."""
     paths = [plain(word) for word in parse_options(args, "xX", "exclude exclude-from").operands]
     if not paths or any(path.startswith(":") for path in paths):
-        return (f"./{DEEP}*",)
+        return (f"./{ANY_DEPTH}*",)
     return tuple(word for path in paths for word in _pathspec(path))
 
 
 def _pathspec(path: str) -> list[str]:
-    """Return the files that a pathspec matches: its star matches slashes."""
+    """Return patterns of the files that a pathspec matches. Its `*` matches slashes."""
     if not is_glob(path):
-        return [quote(path), f"{quote(path.rstrip('/'))}/{DEEP}*"]
+        return [quote(path), f"{quote(path.rstrip('/'))}/{ANY_DEPTH}*"]
     folder, _, name = path.rpartition("/")
     root = (
         folder
         if not is_glob(folder)
         else folder[: min(folder.find(c) for c in "*?[" if c in folder)].rpartition("/")[0]
     )
-    return [f"{root or '.'}/{DEEP}{name or '*'}"]
+    return [f"{root or '.'}/{ANY_DEPTH}{name or '*'}"]
 
 
 def _ls(call: ProgramCall, _: Output | None) -> Output | None:
@@ -200,7 +202,7 @@ def _echo(call: ProgramCall, _: Output | None) -> Output | None:
 
 
 def _printed(words: list[str]) -> Output:
-    kept = [[word] if is_glob(word) or DEEP in word else list(map(quote, plain(word).split())) for word in words]
+    kept = [[word] if is_glob(word) or ANY_DEPTH in word else list(map(quote, plain(word).split())) for word in words]
     return Output(tuple(part for parts in kept for part in parts))
 
 
@@ -221,7 +223,7 @@ def _same_if_piped(call: ProgramCall, before: Output | None) -> Output | None:
     valued = {"head": "nc", "tail": "ncs", "sort": "koStT", "uniq": "fsw", "shuf": "n"}.get(call.program, "")
     if before is None or [word for word in parse_options(call.args, valued).operands if word != "-"]:
         return None
-    return before if call.program in {"sort", "uniq", "tac", "cat"} else before._replace(words=_maybe(before.words))
+    return before if call.program in {"sort", "uniq", "tac", "cat"} else before._replace(words=_one_of(before.words))
 
 
 def _tr(call: ProgramCall, before: Output | None) -> Output | None:
@@ -232,18 +234,18 @@ def _tr(call: ProgramCall, before: Output | None) -> Output | None:
 def _sed(call: ProgramCall, before: Output | None) -> Output | None:
     scripts = [plain(word) for word in call.args if word[:1] != "-"]
     prints = len(scripts) == 1 and re.fullmatch(r"s(.)\^\\?\./\1\1|[\d,$ ]+[pdq]", scripts[0])
-    return before._replace(words=_maybe(before.words)) if prints and before else None
+    return before._replace(words=_one_of(before.words)) if prints and before else None
 
 
 def _cut(call: ProgramCall, before: Output | None) -> Output | None:
     opts = parse_options(call.args, "dfbc", "delimiter fields")
     first = opts.values("d", "delimiter") == [":"] and opts.values("f", "fields") == ["1"]
-    return Output(before.words) if before and before.only_first and first and not opts.operands else None
+    return Output(before.words) if before and before.is_prefix and first and not opts.operands else None
 
 
 def _awk(call: ProgramCall, before: Output | None) -> Output | None:
     texts = [plain(word) for word in call.args]
-    if before is None or texts[-1:] != ["{print $1}"] or not before.only_first:
+    if before is None or texts[-1:] != ["{print $1}"] or not before.is_prefix:
         return None
     return Output(before.words) if texts[:-1] in (["-F:"], ["-F", ":"]) else None
 
@@ -258,7 +260,7 @@ def _basename(call: ProgramCall, _: Output | None) -> Output | None:
 
 
 def _last_part(word: str) -> str:
-    return basename(word).rpartition(DEEP)[2]
+    return basename(word).rpartition(ANY_DEPTH)[2]
 
 
 def _dirname(call: ProgramCall, _: Output | None) -> Output | None:
@@ -266,8 +268,8 @@ def _dirname(call: ProgramCall, _: Output | None) -> Output | None:
 
 
 def _parent(word: str) -> str:
-    if DEEP in word:
-        return word.rpartition(DEEP)[0] + DEEP + "*"
+    if ANY_DEPTH in word:
+        return word.rpartition(ANY_DEPTH)[0] + ANY_DEPTH + "*"
     return word.rstrip("/").rpartition("/")[0] or ("/" if word[:1] == "/" else ".")
 
 
@@ -282,7 +284,7 @@ def _mktemp(call: ProgramCall, _: Output | None) -> Output | None:
     template = next(iter(opts.operands), "")
     suffix = "".join(opts.values("suffix"))
     folder = next((word for word in opts.values("p", "tmpdir") if word), "/tmp")  # noqa: S108  # where mktemp puts it
-    name = template or "tmp.XXXXXXXXXX"  # a new name, so no pattern: that would match files that exist
+    name = template or "tmp.XXXXXXXXXX"  # no pattern, which would match existing files: the file is new
     outside = opts.has("t", "p", "tmpdir") or not template
     return Output((f"{folder.rstrip('/')}/{name}{suffix}" if outside else name + suffix,))
 
@@ -343,4 +345,4 @@ PRODUCERS: Final[dict[str, _Producer]] = {
     **dict.fromkeys(("uname", "hostname", "whoami", "arch"), _constant(NAME)),
     "id": _constant(NAME),
 }
-"""Program → what it prints."""
+"""Program → the function that returns its output."""

@@ -1,4 +1,4 @@
-"""The effects of the shell of SQLite: its commands begin with a dot, and some open files or run programs."""
+"""The effects of the SQLite shell: its commands start with a dot, and some open files or run programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FUNCTION: Final = re.compile(
 
 
 def sqlite(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of a call: the database is written, and so is what its commands name."""
+    """Yield the effects of a call: accesses to the database, and to the files that its commands name."""
     values, operands = _parsed(call.args)
     yield from (RunFile(word, "sqlite", []) for word in values.get("init", ()))
     for word in operands[:1]:
@@ -48,7 +48,7 @@ def sqlite(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _parsed(args: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the values of the options, which have one dash or two, and the operands."""
+    """Return the values of the options and the operands. Options start with one dash or two."""
     values: dict[str, list[str]] = {}
     operands, rest = [], iter(args)
     for arg in rest:
@@ -61,7 +61,7 @@ def _parsed(args: list[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def sqlite_commands(text: str) -> Iterator[Effect]:
-    """Yield the effects of commands and statements."""
+    """Yield the effects of dot-commands and SQL statements."""
     for line in text.splitlines():
         if line.lstrip().startswith("."):
             yield from _dot_command(line.strip())

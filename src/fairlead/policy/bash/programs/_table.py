@@ -1,14 +1,14 @@
 """The table of programs: from the name of a program to the effects of a call.
 
-Reads nothing from the disk: an access that depends on the disk says on what.
+Reads nothing from the disk: an access that depends on the disk has a condition, such as `if_folder`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fairlead.policy.bash.programs._deferred import DEFERRED
 from fairlead.policy.bash.programs._git import git
-from fairlead.policy.bash.programs._later import LATER
 from fairlead.policy.bash.programs._sqlite import sqlite
 from fairlead.policy.bash.programs._task_runners import TASK_RUNNERS
 from fairlead.policy.bash.programs._wrappers import WRAPPERS
@@ -45,9 +45,9 @@ PROGRAMS: Final[dict[str, Program]] = {
     **TRANSFERS,
     **dict.fromkeys(INLINE_CODE_PROGRAMS, _inline_code),
     **WRAPPERS,
-    **LATER,
+    **DEFERRED,
     **TASK_RUNNERS,
     "git": git,
     **dict.fromkeys(("sqlite3", "sqlite"), sqlite),
 }
-"""Program → its effects; `_unknown_programs` has those of all others."""
+"""Program → the function that returns its effects; see `_unknown_programs` for any other program."""

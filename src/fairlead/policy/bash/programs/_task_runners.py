@@ -1,4 +1,4 @@
-"""The effects of programs that run the tasks of a project: make, npm and its relatives, just, task."""
+"""The effects of programs that run the tasks of a project: make, npm, yarn, pnpm, bun, just, task."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LIFECYCLES: Final = {
     "ci": ("install", "prepare"), "publish": ("prepublishOnly", "pack", "prepare", "publish"),
     "pack": ("pack", "prepare"), "version": ("version",), "it": ("install", "prepare", "test"),
 }  # fmt: skip
-"""Commands of npm → the scripts that they run, each with those before and after it."""
+"""Commands of npm → the scripts that they run, each with its `pre` and `post` scripts."""
 _BUILT_IN: Final = {
     "add", "audit", "bin", "cache", "config", "create", "dedupe", "dlx", "exec", "global", "help", "import", "info",
     "init", "link", "list", "login", "logout", "node", "outdated", "owner", "patch", "plugin", "policies", "remove",
@@ -149,20 +149,20 @@ def _run_parallel(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _run_names(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of `npm-run-all a b`: scripts of the package, by their names."""
+    """Yield the effects of `npm-run-all a b`, which runs scripts of the package."""
     for name in parse_options(call.args).operands:
         yield RunFile("package.json", "npm", [name])
 
 
 def _go(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of `go run file.go`, and those of any other command of go."""
+    """Yield the effects of `go run file.go` and of other subcommands of go."""
     if call.args[:1] == ["run"]:
         yield from (RunFile(word, "go", []) for word in call.args[1:] if word.endswith(".go"))
     yield from any_program(call)
 
 
 def _bun(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of bun, which runs scripts of the package, and files by itself."""
+    """Yield the effects of bun, which runs scripts of the package, but also files."""
     from fairlead.policy.bash.programs._inline_code import INLINE_CODE
 
     args = call.args[1:] if call.args[:1] == ["run"] else call.args
@@ -172,7 +172,7 @@ def _bun(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _script_runner(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of programs that run a script by another interpreter: `tsx x.ts`."""
+    """Yield the effects of programs that run a script with another interpreter: `tsx x.ts`."""
     files = [word for word in call.args if word[:1] != "-"]
     language = "python" if call.program in {"ipython", "ipython3", "pythonw"} else "node"
     yield from (RunFile(word, language, files[at + 1 :]) for at, word in enumerate(files[:2]))

@@ -1,4 +1,4 @@
-"""The effects of programs that are not in the table: the words of their arguments that may name files."""
+"""The effects of programs that are not in the table, from the words of their arguments that may name files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import is_glob, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import Access, Effect, Mention, ProgramCall
-from fairlead.policy.bash.programs._everyday import CHECKERS, FORMATTERS, RUNNERS, WITHOUT_FILES
+from fairlead.policy.bash.programs._common_programs import CHECKERS, FORMATTERS, RUNNERS, WITHOUT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _OUTPUTS: Final = {"-o", "-out", "--out", "--output", "--outfile", "--out-file", "--output-file"}
 _SEPARATORS: Final = re.compile(r"""[\s'"`;|&()<>=,:@{}\[\]$]+""")
-"""What may surround the name of a file in an argument: `--env-file=.env`, `.env:/app/.env`, `{"path": ".env"}`."""
+"""Characters around the name of a file in an argument: `--env-file=.env`, `.env:/app/.env`, `{"path": ".env"}`."""
 _NO_FILE: Final = re.compile(r"[\d\W_]*|v?\d[\d.]*|-+\w*|https?|//.*")
 _TEXT_OPTIONS: Final = frozenset(
     {
@@ -22,15 +22,15 @@ _TEXT_OPTIONS: Final = frozenset(
         *("--summary", "--reason", "-b", "-t"),
     }
 )
-"""Options whose value is text for people, if it has a blank in it."""
+"""Options whose value is a message if it contains a blank."""
 _FLAGS: Final = frozenset({"--check", "--check-only", "--diff", "--list-different", "--quiet", "--verbose", "--strict"})
-"""Options that no value follows."""
+"""Options without a value."""
 _MAX_PARTS: Final = 256
 _MAX_PATH_LENGTH: Final = 512
 
 
 def is_unknown_program(program: str) -> bool:
-    """Return whether it is not known what a program outside the table does with files."""
+    """Return whether the effects of a program that is not in the table are unknown."""
     return not (program in WITHOUT_FILES or program in CHECKERS or program in FORMATTERS)
 
 
@@ -54,7 +54,7 @@ def any_program(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
-    """Yield what is given to a program that writes none of its operands, but maybe the file in an option."""
+    """Yield the files in the arguments of a program that reads its operands, but may write the files in its options."""
     option = False
     for arg in args:
         is_option = arg[:1] == "-"
@@ -64,7 +64,7 @@ def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
 
 
 def mentions(args: Iterable[str]) -> Iterator[Mention]:
-    """Yield every word in some arguments that may name a file."""
+    """Yield the words in some arguments that may name a file."""
     is_text = False
     for arg in args:
         if not (is_text and any(c.isspace() for c in plain(arg))):
@@ -73,7 +73,7 @@ def mentions(args: Iterable[str]) -> Iterator[Mention]:
 
 
 def named_files(arg: str) -> Iterable[str]:
-    """Return the words in an argument that may name a file: it itself, and what is between separators in it."""
+    """Return the words that may name a file in an argument: the whole argument, and its parts between separators."""
     if is_unknown(arg):
         return ()
     words: dict[str, None] = {}

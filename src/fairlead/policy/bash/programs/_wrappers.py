@@ -23,7 +23,7 @@ from fairlead.policy.bash.programs._calls import (
     run_script,
 )
 from fairlead.policy.bash.programs._containers import CONTAINERS
-from fairlead.policy.bash.programs._outputs import find_roots, found_by, output_of
+from fairlead.policy.bash.programs._outputs import find_matches, find_roots, output_of
 from fairlead.structs import replace
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _SHELL_SETUP: Final = re.compile(
     r"\$\((?:ssh-agent(?: -\w)?|(?:direnv|mise|starship|zoxide) \w+ \w+|(?:py|rb|nod)env (?:virtualenv-)?init [\w -]*|"
     r"fnm env[\w -]*|(?:/[\w/]+/)?brew shellenv|dircolors(?: -b)?|opam env|minikube docker-env)\)"
 )
-"""Commands that print what sets a shell up, and are meant for `eval`."""
+"""Commands that print the setup of a shell, for `eval`."""
 _STARTUP_FILES: Final = frozenset({"--rcfile", "--init-file"})
 _HOME_FILES: Final = ("~/.bashrc", "~/.profile", "~/.bash_profile", "~/.bash_login", "~/.zshrc", "~/.zprofile")
 _SHELLS: Final = ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "su", "runuser")
@@ -87,7 +87,7 @@ def _env(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _assignments(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Split `NAME=value` before a command from it."""
+    """Split the assignments (`NAME=value`) before a command from the command."""
     count = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
     return tuple(words[:count]), words[count:]
 
@@ -138,7 +138,7 @@ def _reads_startup_files(args: list[str]) -> bool:
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:
-    """Parse `su user -c 'script'`, where the option may follow the name."""
+    """Return the arguments after `-c` in `su user -c 'script'`, where the option may follow the name."""
     if not code and "-c" in args:
         return args[args.index("-c") + 1 :], True
     return args, code
@@ -194,7 +194,7 @@ def _xargs(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _input_words(call: ProgramCall) -> list[str]:
-    """Return the words that the input has, or patterns that bound them."""
+    """Return the words of the input, or patterns that match them."""
     if call.stdin is not None:
         return [quote(word) for word in call.stdin.split()]
     return [_FROM_PIPE] if call.lines is None else list(call.lines)
@@ -217,14 +217,16 @@ def _find(call: ProgramCall) -> Iterator[Effect]:
 
 def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
     for at, test in enumerate(tests):
-        if test == "-delete":  # of folders only those that are empty
-            yield from accesses("delete", () if ("-type", "d") in pairwise(tests[:at]) else found_by(root, tests[:at]))
+        if test == "-delete":  # `-type d -delete` removes only empty folders
+            yield from accesses(
+                "delete", () if ("-type", "d") in pairwise(tests[:at]) else find_matches(root, tests[:at])
+            )
         elif test in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
             yield from accesses("write", tests[at + 1 : at + 2])
         elif test in {"-exec", "-execdir", "-ok", "-okdir"}:
             words = tests[at + 1 :]
             end = next((i for i, word in enumerate(words) if word in {";", "+"}), len(words))
-            for file in found_by(root, tests[:at]):
+            for file in find_matches(root, tests[:at]):
                 yield RunCommand(_fill(words[:end], file))
 
 

@@ -1,1 +1,1 @@
-"""Task files: which commands `make`, `npm run`, `just` and `task` run for a name."""
+"""Finds the commands that `make`, `npm run`, `just` and `task` run for the names of tasks."""

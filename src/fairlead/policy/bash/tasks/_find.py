@@ -1,4 +1,4 @@
-"""The commands that a task file runs for the names of tasks."""
+"""Finds the commands of tasks in a task file of any kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_commands(kind: str, text: str, args: list[str], read_file: ReadFile) -> Iterable[TaskCommand]:
-    """Return the commands that a task file of a kind runs for the arguments of a call."""
+    """Return the commands of a task file (`make`, `npm`, `just` or `task`) for the arguments of a call."""
     if kind == "make":
         from fairlead.policy.bash.tasks._makefile import make_commands
 

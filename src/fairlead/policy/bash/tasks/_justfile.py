@@ -1,4 +1,4 @@
-"""Justfiles: the recipes of `just`, with those on which they depend."""
+"""Justfiles: the recipes of `just`, with their dependencies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Justfile:
 
 
 def just_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
-    """Yield the commands of a recipe, or of the first one."""
+    """Yield the commands of the recipes that the arguments name, or of the first recipe."""
     justfile = _Justfile(text)
     for arg in args:
         name, equals, value = arg.partition("=")

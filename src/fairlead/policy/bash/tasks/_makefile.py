@@ -21,7 +21,7 @@ _MAX_INCLUDES: Final = 8
 _MAX_ROUNDS: Final = 10
 _MAX_LENGTH: Final = 16 * 1024
 _UNKNOWN: Final = "${MAKE_FUNCTION}"
-"""A variable that no shell has: its value is only known when make runs."""
+"""A variable that no shell has. It replaces a value that is only known when make runs."""
 
 
 class _Rule(NamedTuple):
@@ -30,7 +30,7 @@ class _Rule(NamedTuple):
 
 
 class _Makefile:
-    """The rules and variables of a Makefile. Both branches of a condition count."""
+    """The rules and variables of a Makefile. Both branches of a condition are read."""
 
     def __init__(self, read_file: ReadFile) -> None:
         self.variables: dict[str, str] = {"MAKE": "make", "RM": "rm -f", "CURDIR": ".", "SHELL": "sh"}
@@ -41,7 +41,7 @@ class _Makefile:
         self._includes = _MAX_INCLUDES
 
     def override(self, name: str, value: str) -> None:
-        """Set a variable as the command line does."""
+        """Set a variable from the command line, which assignments in the file do not change."""
         self.variables[name] = value
         self._fixed.add(name)
 
@@ -53,7 +53,7 @@ class _Makefile:
                 for rule in current:
                     rule.recipe.append(line[1:].replace("\\\0", "\\\n"))
                 continue
-            plain = " ".join(line.replace("\\\0", " ").split())  # long runs of blanks take the expressions much time
+            plain = " ".join(line.replace("\\\0", " ").split())  # the expressions are slow on long runs of blanks
             if plain and not plain.startswith(_SKIPPED):
                 current = self._line(plain, current)
 
@@ -95,7 +95,7 @@ class _Makefile:
         return rules
 
     def expand(self, text: str, automatic: dict[str, str] | None = None) -> str:
-        """Replace the references to variables; what make alone knows becomes a variable that no shell has."""
+        """Replace references to variables. A value that is only known when make runs becomes `_UNKNOWN`."""
         automatic = automatic or {}
 
         def value(match: re.Match[str]) -> str:
@@ -120,7 +120,7 @@ class _Makefile:
         return [need for rule in self._rules_of(target) for need in rule.prerequisites]
 
     def commands(self, target: str) -> Iterator[TaskCommand]:
-        """Yield the lines of the recipe of a target; each runs in a shell of its own."""
+        """Yield the lines of the recipe of a target. Each line runs in its own shell."""
         for rule in self._rules_of(target):
             first = rule.prerequisites[0] if rule.prerequisites else ""
             automatic = {"@": target, "<": first, "^": " ".join(rule.prerequisites), "*": target.rpartition(".")[0]}
@@ -143,7 +143,7 @@ class _Makefile:
 
 
 def make_commands(text: str, args: list[str], read_file: ReadFile) -> Iterator[TaskCommand]:
-    """Yield the commands of the targets that the arguments name, or of the default one."""
+    """Yield the commands of the targets that the arguments name, or of the default target."""
     makefile = _Makefile(read_file)
     for name, equals, value in (arg.partition("=") for arg in args):
         if equals:

@@ -1,4 +1,4 @@
-"""The scripts of a `package.json`, which npm, yarn, pnpm and bun run, with those before and after them."""
+"""The scripts of a `package.json`, which npm, yarn, pnpm and bun run, with their `pre` and `post` scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def package_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
-    """Yield the commands of a script; the arguments behind its name are appended to the script itself."""
+    """Yield the commands of a script and of its `pre` and `post` scripts. The arguments are appended to the script."""
     name, rest = args[0], args[1:]
     scripts = _scripts(text)
     for step in (f"pre{name}", name, f"post{name}"):

@@ -1,4 +1,4 @@
-"""Taskfiles: the commands of `task`, with the tasks on which they depend."""
+"""Taskfiles: the commands of `task`, with their dependencies."""
 
 from __future__ import annotations
 

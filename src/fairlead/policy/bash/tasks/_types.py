@@ -1,4 +1,4 @@
-"""A command of a task, and the order of tasks that need one another."""
+"""The command of a task, and the order of tasks that depend on one another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     """Returns the text of a file that a task file includes; `None` if there is none."""
 
 MAX_TASKS = 200
-"""The most tasks that one call runs, with all on which they depend."""
+"""The most tasks that are analysed for one call, including dependencies."""
 
 
 class TaskCommand(NamedTuple):
@@ -23,7 +23,7 @@ class TaskCommand(NamedTuple):
 
 
 def in_order(goals: Iterable[str], needs: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """Yield the goals and all that they need, each once and after what it needs."""
+    """Yield the goals and their dependencies, each once and after its own dependencies."""
     done: dict[str, None] = {}
     waiting = [(goal, False) for goal in reversed([*goals])]
     while waiting and len(done) < MAX_TASKS:

@@ -1,1 +1,1 @@
-"""The guard on itself: files that no agent may change, and commands that switch the guards off."""
+"""The guard on Fairlead itself: files that no agent may change, and commands that switch the guards off."""

@@ -1,7 +1,7 @@
-"""Commands that start an agent: a client without the hooks, or with others; an agent that is no client here.
+"""Judges commands that start an agent: a client without the hooks or with other hooks, or an agent without any.
 
-The hook is started by the client, not by the agent's shell: a variable in a command matters for a client that the
-command starts, and for what outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
+The hook is started by the client, not by the agent's shell. So a variable in a command only matters if the command
+starts a client, or if the variable outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LOADER_VARIABLES = frozenset(
 """Variables by which a program loads other code than its own."""
 _HARMLESS_VARIABLES = frozenset({"FAIRLEAD_DEBUG", "FAIRLEAD_COMPLETE", "FAIRLEAD_STAY", "FAIRLEAD_RULES"})
 _CLEARING = frozenset({"-i", "-", "--ignore-environment", "-u", "--unset"})
-"""Options of `env` that take variables away."""
+"""Options of `env` that remove variables."""
 _EXPORTS = frozenset({"export", "declare", "typeset", "readonly", "local", "set"})
 _RUNNERS = frozenset(
     {"sh", "bash", "zsh", "dash", "ksh", "fish", "make", "npm", "pnpm", "yarn", "just", "task", "eval"}
 )
-"""Programs whose commands are analysed, and have the variables that the program is given."""
+"""Programs whose commands are analysed, and inherit the variables of the program."""
 CONTAINER_PROGRAMS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose"})
 _STARTERS = frozenset(
     {"npx", "bunx", "uvx", "pnpm", "yarn", "npm", "dlx", "exec", "x", "env", "sudo", "nohup", "time", "tini", "run"}
@@ -52,7 +52,7 @@ _NO_AGENT = frozenset(
 def judge_client(
     one: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Judge a command that starts a client: with the variables of what starts it, and in which folder."""
+    """Judge a command that starts a client, by its options, its variables and its folder."""
     words = one.words
     for client in clients:
         if not client.program.matches(words):
@@ -73,7 +73,7 @@ def judge_client(
 
 
 def judge_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge a client's program under another name: it is copied or looked up, and its options are given."""
+    """Judge a copy of a client's program: one command copies or looks it up, another one has the client's options."""
     for client in clients:
         program = client.program
         copied = any(
@@ -90,7 +90,7 @@ def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:
 
 
 def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
-    """Judge a command that starts an agent which is no client here."""
+    """Judge a command that starts an agent which Fairlead does not support."""
     at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
     words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
     if not words:
@@ -104,7 +104,7 @@ def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
 
 
 def judge_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge a command that runs in a container: a client there has none of the hooks, and the tools of no policy."""
+    """Judge a command that runs in a container, where a client has no hooks and its tools no policy."""
     if basename(words[0]) not in CONTAINER_PROGRAMS:
         return
     image, *inner = container_command(words) or [""]
@@ -127,7 +127,7 @@ def _unwrapped(words: Sequence[str]) -> Sequence[str]:
 
 
 def _shell_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the command, or those in the text that a shell is given."""
+    """Yield the command, or the commands in the text of `sh -c`."""
     if words and basename(words[0]) in _RUNNERS and any(re.fullmatch(r"-[a-z]*c", word) for word in words[1:3]):
         yield from (parts for text in re.split(r"[;&|\n]+", words[-1]) if (parts := _unwrapped(text.split())))
     elif words:
@@ -156,24 +156,24 @@ def is_ours(variable: str) -> bool:
 
 
 def client_variables(client: Client) -> set[str]:
-    """Return the variables with which a client runs other hooks, or its hooks other code."""
+    """Return the variables that make a client run other hooks, or its hooks run other code."""
     return {*client.program.variables_without_hooks, *LOADER_VARIABLES, *FOLDER_VARIABLES}
 
 
 def _is_prompt(words: Sequence[str]) -> bool:
-    """Return whether what is not known is a text with blanks, or the value after `-p`: a prompt, and no option."""
+    """Return whether all unknown words are prompts and not options: texts with blanks, or the value after `-p`."""
     unknown = [at for at, word in enumerate(words) if is_open(word)]
     return all(" " in words[at] or words[at - 1] in {"-p", "--print", "--"} for at in unknown)
 
 
 def variables_of(command: SimpleCommand) -> set[str]:
-    """Return the names of the variables that a command is given, also in the arguments of `env` and the like."""
+    """Return the names of the variables that a command sets, also in the arguments of programs such as `env`."""
     words = command.variables if command.program in TEXT_PROGRAMS else (*command.variables, *command.words)
     return {match[1] for word in words if (match := re.match(_ASSIGNMENT, word))}
 
 
 def _may_start(command: SimpleCommand, client: Client) -> bool:
-    """Return whether a command may be what starts a client, with its own variables: a wrapper, a shell, a script."""
+    """Return whether a command may start a client with its own variables: a wrapper, a shell or a script."""
     program = command.program
     if not command.words:
         return False

@@ -1,7 +1,7 @@
-"""Commands that switch the guards off: Fairlead's own, package managers, signals, services, clients without hooks.
+"""Judges commands that may switch the guards off: Fairlead's own, package managers, signals, clients without hooks.
 
-The hook is started by the client, not by the agent's shell: a variable in a command matters for a client that the
-command starts, and for what outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
+The hook is started by the client, not by the agent's shell. So a variable in a command only matters if the command
+starts a client, or if the variable outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FOR_A_PERSON = frozenset(
         *(("sessions", word) for word in ("go", "interrupt", "end", "transcript", "copy")),
     }
 )
-"""The first words of Fairlead's commands that are left to a person."""
+"""The first words of Fairlead's commands that only a person may run."""
 _LAUNCHED = "--launched"
 """An option that the launcher adds, with a value."""
 _NAMING_OPTIONS = frozenset(
@@ -102,7 +102,7 @@ class OwnCommands:
     ) -> None:
         self._startup = startup
         self._holds_own = holds_own
-        """Returns whether a folder, with the agent's working directory, contains files that no agent may change."""
+        """Returns whether a folder contains files that no agent may change. Takes the working directory, too."""
         self._clients = tuple(known_clients())
         programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
         programs |= CONTAINER_PROGRAMS
@@ -115,7 +115,7 @@ class OwnCommands:
         self._environ = environ
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
-        """Return why a command may not run; what may as well be harmless is added to the evaluation as a question."""
+        """Return why a command may not run. What may be harmless is added to the evaluation as a question."""
         text = " ".join([one.text for one in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
@@ -163,7 +163,7 @@ class OwnCommands:
     # -- variables and code ------------------------------------------------------------------------------
 
     def _judge_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
-        """Judge what is exported, or kept for later processes. The client's own variables matter to any program."""
+        """Judge variables that are exported or kept for later processes. The client's own matter to any program."""
         kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
         given = {*assigned, *(name for one in commands for name in variables_of(one))}
         runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
@@ -188,7 +188,7 @@ class OwnCommands:
                 yield Finding(f"starting {client.title} from inline code", is_certain=False)
 
     def _judge_removal(self, command: str, analysis: Analysis, evaluation: Evaluation) -> Iterator[Finding]:
-        """Judge a folder in inline code that removes or moves something."""
+        """Judge the folders named in inline code that removes or moves files."""
         if not re.search(_REMOVES, command):
             return
         named = {
@@ -229,7 +229,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
 
 
 def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
-    """Return the arguments of Fairlead in a command, behind whatever program starts it; `None` if it is none."""
+    """Return Fairlead's arguments in a command, whatever program starts it; `None` if the command does not run it."""
     if basename(words[0]) in _NAMES:
         return words[1:]
     if basename(words[0]) in TEXT_PROGRAMS:
@@ -275,7 +275,7 @@ def _judge_process(words: Sequence[str], text: str, programs: set[str]) -> Itera
 
 
 def _inline_code(commands: Sequence[Sequence[str]], command: str) -> str:
-    """Return what interpreters are given as code: words with blanks or calls in them, and here-documents."""
+    """Return the code that interpreters are given: words with blanks or calls in them, and here-documents."""
     interpreted = (words for words in commands if re.fullmatch(_INTERPRETERS, basename(words[0])))
     code = [word for words in interpreted for word in words[1:] if re.search(r"[\s(;]", word)]
     return "\n".join([*code, command] if "<<" in command else code)
@@ -307,9 +307,9 @@ def _in_environment(path: str, cwd: str) -> bool:
     """Return whether a path is in the environment that Fairlead runs from. A program there may be a symbolic link."""
     full = os.path.join(cwd, os.path.expanduser(path))
     folder = os.path.realpath(os.path.dirname(full))
-    places = (f"{os.path.realpath(full)}/", f"{folder}/")
+    paths = (f"{os.path.realpath(full)}/", f"{folder}/")
     beside = os.path.realpath(os.path.dirname(sys.executable))
-    return folder == beside or any(place.startswith(environment_prefixes()) for place in places)
+    return folder == beside or any(name.startswith(environment_prefixes()) for name in paths)
 
 
 def _shortened(text: str) -> str:

@@ -1,7 +1,6 @@
-"""The environment that decides: the interpreter, the libraries, and what Python loads when it starts.
+"""The Python environment of the guards: the interpreter, the libraries, and what Python loads when it starts.
 
-It is the environment of this process, in which the guards run. Environments of a project are not meant, unless Fairlead
-itself runs from one.
+It is the environment of this process. A project's own environments do not count, unless Fairlead itself runs from one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _IN_VENV = ("bin", "Scripts", "lib", "lib64", "Lib", "pyvenv.cfg")
 
 @cache
 def environment_paths() -> tuple[str, ...]:
-    """Return the files and folders that no agent may change, each absolute; none that is below another."""
+    """Return the absolute paths of the files and folders that no agent may change. None is below another."""
     paths = sorted({path for path in _paths() if path.startswith("/")})
     return tuple(path for path in paths if os.path.islink(path) or not _is_below(path, paths))
 
@@ -35,14 +34,14 @@ def _is_below(path: str, others: Iterable[str]) -> bool:
 
 @cache
 def environment_prefixes() -> tuple[str, ...]:
-    """Return how paths in the environment begin: all of a virtual environment, else the folders of libraries."""
+    """Return the prefixes of paths in the environment: the whole virtual environment, else the library folders."""
     paths = {*environment_paths(), *([sys.prefix] if sys.prefix != sys.base_prefix else [])}
     return tuple(f"{name}/" for path in paths for name in {path, os.path.realpath(path)})
 
 
 @cache
 def library_prefixes() -> tuple[str, ...]:
-    """Return how the paths of the interpreter's shared library begin."""
+    """Return the prefixes of the paths of the interpreter's shared library."""
     prefixes = {sys.base_prefix, os.path.realpath(sys.base_prefix)}
     return tuple(f"{prefix}/{folder}/libpython" for prefix in prefixes for folder in ("lib", "lib64"))
 

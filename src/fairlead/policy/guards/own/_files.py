@@ -31,18 +31,18 @@ _ANYWHERE = (
     *("/fairlead-hook", "/bin/fairlead", "/bin/fairlead-python"),  # what the client's settings run, in any folder
 )
 _SERVICES = ("/systemd/", "/launchagents/", "/launchdaemons/", "/autostart/")
-"""In the path of a file that starts a service."""
+"""Folders in the paths of files that start a service."""
 _TOOL_FOLDERS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
-"""Where managers of tools install one in an environment of its own."""
+"""Folders in which tool managers install each tool in an environment of its own."""
 _HOOK_FILES_INTERVAL = 1.0
-"""Seconds after which the settings are looked at again for the files that hooks load."""
+"""Seconds after which the client's settings are searched again for the files that hooks load."""
 _CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*", ".cfg", ".c*", ".dylib", ".zip"})
-"""Of patterns of file names: what Python loads. Without compiled files, which it makes again."""
+"""Suffixes of file name patterns that match code which Python loads. Not compiled files, which Python makes again."""
 _HINTS = ("fairlead", "conclaude")
 _RECORDS = ("journal", "spool", "mail.db", "fairlead.db", "sessions.json")
 """Names in the state folder that no agent may read."""
 _JUDGED_KINDS = frozenset({"other", "fetch"})
-"""Tools whose whole input is judged: it is not known which part of it names a file or a program."""
+"""Kinds of tools whose whole input is judged, because any part of it may name a file or a program."""
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
@@ -72,7 +72,7 @@ class OwnFiles:
 
     @cached_property
     def commands(self) -> OwnCommands:
-        """What judges commands; made with the first command, because its patterns take milliseconds to compile."""
+        """The rules on commands. Made with the first command, because their patterns take milliseconds to compile."""
         from fairlead.policy.guards.own._commands import OwnCommands
 
         return OwnCommands(self._startup, self._holds_own, self._environ)
@@ -101,9 +101,9 @@ class OwnFiles:
         )
 
     def check_read(self, evaluation: Evaluation, path: str, *, below: bool) -> str | None:
-        """Return why a file may not be read: the journal and the mail are what all sessions have said.
+        """Return why a file may not be read: the journal and the mail contain what all sessions have said.
 
-        `below`: what is in a folder is read, too.
+        `below`: the files in a folder are read, too.
         """
         if not self._may_be_record(path):
             return None
@@ -117,12 +117,12 @@ class OwnFiles:
         )
 
     def _may_be_record(self, path: str) -> bool:
-        """Return whether a path may lead to what is recorded, without a look at the disk."""
+        """Return whether a path may lead to the journal or the mail. Reads nothing from the disk."""
         return "fairlead" in path.lower() or path.startswith(self._state) or any(name in path for name in _RECORDS)
 
     def _is_record(self, name: str, *, below: bool) -> bool:
         if below and any(name.rstrip("/") in {folder, os.path.dirname(folder)} for folder in self._state):
-            return True  # a search through the whole home is not about us
+            return True  # but not a search through the whole home
         rest = next((name[len(folder) + 1 :] for folder in self._state if name.startswith(f"{folder}/")), "")
         first = rest.partition("/")[0]
         if any(character in first for character in "*?["):
@@ -132,11 +132,11 @@ class OwnFiles:
         return first.startswith(_RECORDS)
 
     def contains(self, target: ResolvedPath) -> bool:
-        """Return whether a file is one of those that no agent may change."""
+        """Return whether a file is one that no agent may change."""
         return any(map(self._contains, target.names))
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
-        """Return why a tool may not be called with an input, whatever its paths and commands are."""
+        """Return why a tool may not be called with an input, apart from its paths and commands."""
         if call.kind not in _JUDGED_KINDS and not _writes_startup_file(evaluation, call):
             return None
         finding = next(self._input_findings(evaluation, call, tool_input), None)
@@ -165,7 +165,7 @@ class OwnFiles:
         )
 
     def _loaded_by_hooks(self, target: ResolvedPath, cwd: str) -> list[str]:
-        """Return the names of a file that are given to `--hooks` or `--rules` in the client's settings."""
+        """Return the names of a file that the client's settings pass to `--hooks` or `--rules`."""
         until, files = self._hook_files.get(cwd, (0.0, ()))
         if monotonic() >= until:
             folders = (*self._projects, cwd)
@@ -174,7 +174,7 @@ class OwnFiles:
         return [name for name in target.names if f"{name}/".startswith(files)] if files else []
 
     def is_mentioned(self, text: str) -> bool:
-        """Return whether a command that cannot be parsed mentions such files."""
+        """Return whether a text mentions files that no agent may change."""
         lower = text.lower()
         return any(hint in lower for hint in self._hints)
 
@@ -203,7 +203,7 @@ class OwnFiles:
 
 
 def _is_name_of_code(folder: str, pattern: str) -> bool:
-    """Return whether files with some name, below a folder of libraries and programs, may be code."""
+    """Return whether files that match a name pattern, below a folder of libraries and programs, may be code."""
     if not any(character in pattern for character in "*?["):
         return os.path.lexists(f"{folder}/{pattern}")
     return os.path.splitext(pattern)[1] in _CODE_SUFFIXES
@@ -217,7 +217,7 @@ def _writes_startup_file(evaluation: Evaluation, call: ToolCall) -> bool:
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
-    """Return whether a file has one of some names; of a folder, whether it may contain such a file."""
+    """Return whether a file matches one of some name patterns; for a folder, whether it may contain such a file."""
     if os.path.isdir(path):
         return any(_is_name_of_code(path, pattern) for pattern in patterns)
     from fnmatch import fnmatchcase

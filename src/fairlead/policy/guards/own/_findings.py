@@ -1,4 +1,4 @@
-"""What the guard on itself finds in a command, and the reading of words that its parts share."""
+"""What the guard on Fairlead itself finds in a command, and functions that parse the words of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _OPEN = r"\$[\w({@*#?!$-]|`|\(input from a pipe\)"
-"""In a word of a simple command: a part of it is only known when it runs."""
+"""Matches in a word that is only known when the command runs."""
 _REQUIREMENT = r"[\[=<>~!@; ]"
 
 TEXT_PROGRAMS = frozenset(
@@ -39,16 +39,16 @@ TEXT_PROGRAMS = frozenset(
         *("ruff", "mypy", "code", "vim", "nvim", "nano", "read", "local", "declare", "tee", "cut", "tr", "du", "pgrep"),
     }
 )
-"""Programs that do not run what stands in their arguments, or whose commands are analysed elsewhere."""
+"""Programs that do not run their arguments, or whose commands are analysed elsewhere."""
 
 
 class Finding(Struct, frozen=True):
     """A way to switch the guards off."""
 
     what: str
-    """What would be done, as it completes "keeps agents from …"."""
+    """What the command would do, as the end of the sentence "keeps agents from …"."""
     is_certain: bool = True
-    """`False`: it may as well be harmless, so the user is asked."""
+    """`False`: the command may be harmless, so the user is asked."""
 
 
 def is_open(word: str) -> bool:
@@ -84,7 +84,7 @@ def option_values(args: Sequence[str], *names: str) -> Iterator[str]:
 
 
 def distribution(word: str) -> str:
-    """Return the name of the package that a requirement, an archive or a URL is of: `fairlead` for `fairlead==1`."""
+    """Return the package name of a requirement, an archive or a URL: `fairlead` for `fairlead==1`."""
     if "://" in word or word.startswith("git+") or "/" in word or word.endswith((".whl", ".tar.gz", ".zip")):
         named = re.match(r"([A-Za-z0-9_.-]+?) ?@ ?", word)
         last = basename(word.partition("#")[0].partition("?")[0])

@@ -1,7 +1,7 @@
-"""Commands of package managers that remove or replace Fairlead, or what it is made of, in the environment it runs from.
+"""Judges package managers that remove or replace Fairlead, or a package that it needs, in the environment it runs from.
 
-A project has environments of its own, which are not meant: a package manager is judged by the environment that it works
-on, as far as its path, its options and the `PATH` tell.
+A project's own environments do not count. Which environment a command changes is known from the path of its program,
+its options and the `PATH`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _MAX_REQUIREMENTS = 64 * 1024
 def judge_packages(
     words: Sequence[str], folders: Sequence[str], text: str, is_own: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    """Judge one command of a text, which runs in one of some folders.
+    """Judge one command of the command line `text`, which runs in one of `folders`.
 
-    `is_own` tells whether a path is in the environment that Fairlead runs from.
+    `is_own` returns whether a path is in the environment that Fairlead runs from.
     """
     program, args, python = _package_manager(words)
     if not program:
@@ -81,7 +81,7 @@ def judge_packages(
 
 
 def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
-    """Return the package manager of a command, its arguments, and the program whose folder tells the environment."""
+    """Return the package manager of a command, its arguments, and the program whose folder shows the environment."""
     program, args = basename(words[0]), list(words[1:])
     if _PYTHON.fullmatch(program) and (module := _module(args)):
         at, name = module
@@ -126,7 +126,7 @@ def _judge_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
 
 
 def _judge_version(verbs: Sequence[str]) -> Iterator[Finding]:
-    """Judge a manager of versions of Python: the one that Fairlead runs with may not be removed."""
+    """Judge a manager of Python versions: it may not remove the Python that Fairlead runs with."""
     if not _REMOVES.isdisjoint(verbs) and any(verb[:1].isdigit() and verb in sys.version for verb in verbs):
         yield Finding("removing the Python that Fairlead runs with", is_certain=False)
 
@@ -152,7 +152,7 @@ class _Call:
 
 
 def _judge_setup(words: Sequence[str], folders: Sequence[str]) -> Iterator[Finding]:
-    """Judge `python setup.py develop --uninstall`: by the name of the project, as far as its files say it."""
+    """Judge `python setup.py develop --uninstall` by the name of the project, if its files contain it."""
     at = next((at for at, word in enumerate(words) if basename(word) == "setup.py"), None)
     if at is None or _SETUP_COMMANDS.isdisjoint(words[at + 1 :]):
         return
@@ -200,14 +200,14 @@ def _where(call: _Call, is_own: Callable[[str], bool]) -> str:
 
 
 def _may_be_listed(call: _Call, words: Sequence[str], text: str, where: str) -> bool:
-    """Return whether the packages that are removed are only known when it runs, and Fairlead may be one of them."""
+    """Return whether the removed packages are only known when the command runs, and may include Fairlead."""
     if _NAME in text:
         return any(not any(_read(path) for path in _at(file, call.folders)) for file in _requirement_files(call))
     return where == "here" and any(map(is_open, words))
 
 
 def _distribution_at(word: str, folder: str) -> str:
-    """Return the name of the package that a word names: of a folder, the one that its project file says."""
+    """Return the package name of a requirement; for a folder, the name in its project file."""
     if word.startswith((".", "/", "~")) and not word.endswith((".whl", ".tar.gz", ".zip")):
         name = _project_name(os.path.join(folder, os.path.expanduser(word.partition("[")[0])))
         if name:
@@ -216,7 +216,7 @@ def _distribution_at(word: str, folder: str) -> str:
 
 
 def _project_name(folder: str) -> str:
-    """Return the name of the package of a project; "" if its files do not say it."""
+    """Return the package name of a project; "" if its files do not contain it."""
     patterns = {
         "pyproject.toml": r"""^name\s*=\s*["']([\w.-]+)["']""",
         "setup.cfg": r"^name\s*=\s*([\w.-]+)",
@@ -258,7 +258,7 @@ def _read(path: str) -> str:
 
 @cache
 def _own_distributions() -> frozenset[str]:
-    """Return the packages that Fairlead runs from: itself, and what it requires."""
+    """Return the names of Fairlead's own package and of the packages that it requires."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:

@@ -1,4 +1,4 @@
-"""Commands that end Fairlead's daemon, or stop the service that runs it."""
+"""Judges commands that end Fairlead's daemon, or stop the service that runs it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ PROCESSES: dict[str, Judge] = {
     "killall5": lambda _, __: iter([Finding(_END_ANY)]),
     **dict.fromkeys(("systemctl", "launchctl", "loginctl", "service", "rc-service", "sv", "supervisorctl"), _service),
 }
-"""Program → what it may end."""
+"""Program → the function that judges its arguments."""
 FINDERS: dict[str, Judge] = {"pgrep": _pkill, "pidof": _killall}
 """Programs that find a process, which matter before a `kill`."""
 

@@ -1,4 +1,4 @@
-"""The files that a command reads and may run: `head -5 x.sh | sh` runs what stands in x.sh."""
+"""Reads the files that a command reads and may run: `head -5 x.sh | sh` runs lines of x.sh."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_BYTES = 64 * 1024
 
 
 def read_texts(analysis: Analysis, cwd: str, *, may_block: bool) -> Iterator[str]:
-    """Yield the contents of the files that a command reads or is given, as far as a bounded search finds them."""
+    """Yield the contents of the files that a command reads or gets as arguments. The search is bounded."""
     context = AnalysisContext(cwd, may_block=may_block)
     paths = PathResolver(cwd)
     read = (access for access in chain(analysis.files, analysis.mentions) if access.mode in {"read", "any"})

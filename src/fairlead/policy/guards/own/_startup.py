@@ -1,7 +1,7 @@
-"""Files that a shell or a login reads when it starts: there a name can be given to another program for good.
+"""Judges changes of files that a shell or a login reads when it starts, such as `.bashrc`.
 
-An agent may edit them, but not so that `fairlead` or a client's program becomes another one, or runs with variables
-that switch the hooks off.
+An agent may edit them. But they must not make `fairlead` or a client's program another one, or set variables that
+switch the hooks off.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_startup_file(path: str) -> bool:
 
 
 class StartupRules:
-    """What may not be written into such a file."""
+    """The rules on what may be written into a start-up file."""
 
     def __init__(self, clients: Iterable[Client]) -> None:
         import re
@@ -54,7 +54,7 @@ class StartupRules:
         self._variable = re.compile(rf"(?:^|[\s;'\"])({names}|FAIRLEAD_\w+|{_LOADERS})(?:=|\s+\S)", re.MULTILINE)
 
     def findings(self, text: str) -> Iterator[Finding]:
-        """Yield what a text would do in a start-up file."""
+        """Yield the effects of a text in a start-up file that are not allowed."""
         from fairlead.policy.guards.own._findings import Finding
 
         if found := self._program.search(text):

@@ -1,6 +1,6 @@
-"""Tools of MCP servers and the like that end the daemon, remove Fairlead, or give a client other settings.
+"""Judges tools, such as those of MCP servers, that end the daemon, remove Fairlead, or give a client other settings.
 
-Their commands, code and paths are judged like those of any tool; this is about what is neither.
+Their commands, code and paths are judged like those of any tool. This module judges the rest of their input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NAME = "fairlead"
 _ENDS = r"(?i)kill|terminate|stop|uninstall|remove|delete|disable|restart|signal"
-"""In the name of a tool."""
+"""Matches in the name of a tool that may end or remove something."""
 _REQUEST = r"/v1/(?:stop|events/SessionStart)\b"
 
 

@@ -57,7 +57,7 @@ def _tar(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _traditional(args: list[str]) -> list[str]:
-    """Return the arguments of `tar xfC a.tar folder` with a dash before each letter: their values follow in order."""
+    """Return the arguments of `tar xfC a.tar folder` as separate options, each followed by its value."""
     rest, options = list(args[1:]), []
     for letter in args[0]:
         options.append(f"-{letter}")
@@ -72,7 +72,7 @@ def _packed(opts: Options, folder: str) -> Iterator[Effect]:
     for word in opts.operands:
         yield Access("read", _inside(folder, word), below=True, selection=skips)
     if opts.has("T", "files-from"):
-        yield UnknownEffect("which files tar packs stands in a file")
+        yield UnknownEffect("which files tar packs is only known when it runs")
     yield from accesses("delete", opts.operands if opts.has("remove-files") else (), below=True)
 
 
@@ -168,7 +168,7 @@ def _ar(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _compress(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of gzip and its relatives: they read a file, and replace it unless told otherwise."""
+    """Yield the effects of gzip and similar programs, which replace a file unless an option keeps it."""
     opts = parse_options(call.args, "STBoM", "suffix threads output")
     keeps = opts.has("c", "stdout", "to-stdout", "l", "list", "t", "test", "k", "keep") or call.program == "zstd"
     for word in opts.operands:
@@ -224,7 +224,7 @@ def patched_files(text: str) -> list[str]:
 
 
 def _apply_patch(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of the tool of agents that is also a program: it takes its patch as argument or on stdin."""
+    """Yield the effects of `apply_patch`, which is also a tool of agents. The patch is an argument or stdin."""
     from fairlead.clients import patch_paths
 
     texts = [*map(plain, call.args), *([] if call.stdin is None else [call.stdin])]

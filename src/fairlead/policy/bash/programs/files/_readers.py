@@ -42,7 +42,7 @@ _LISTERS: Final = {
     "ls": "wIT", "dir": "wIT", "vdir": "wIT", "tree": "LPIo", "stat": "cf", "file": "fm", "du": "dBX", "exa": "LIst",
     "eza": "LIst", "lsd": "I", "lsattr": "", "getfacl": "", "namei": "", "ncdu": "fo", "dust": "dX",
 }  # fmt: skip
-"""Programs that show names and properties, but not what is in a file."""
+"""Programs that show names and properties, but no contents → the letters of their options that take a value."""
 
 
 def _read(call: ProgramCall) -> list[Effect]:
@@ -117,13 +117,13 @@ def _dotenv(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _mapfile(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the callback of `mapfile -C`."""
+    """Yield an unknown effect for the callback of `mapfile -C`."""
     opts = parse_options(call.args, "dnOsuCc")
     yield from (UnknownEffect(f"{call.program} runs a command for the lines that it reads") for _ in opts.values("C"))
 
 
 def _openssl(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the files of openssl, whose options have one dash."""
+    """Yield the files that openssl accesses. Its options have one dash."""
     rest = iter(call.args[1:])
     for arg in rest:
         if arg in _OPENSSL_INPUTS:

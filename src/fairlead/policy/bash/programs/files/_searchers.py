@@ -1,4 +1,4 @@
-"""The effects of programs that search files: which files they reach, and which they leave out by themselves."""
+"""The effects of programs that search files: which files they search, and which they skip by default."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _TYPES: Final = {
     "css": ("*.css", "*.scss"), "ruby": ("*.rb", "Gemfile", "Rakefile"), "sql": ("*.sql", "*.psql"),
     "txt": ("*.txt",), "xml": ("*.xml", "*.xsl"), "make": ("Makefile", "makefile", "*.mk"), "php": ("*.php",),
 }  # fmt: skip
-"""Types of ripgrep → their names; any other is taken for a suffix."""
+"""File types of ripgrep → patterns of names. Any other type is used as a suffix."""
 _SHELL_FILES: Final = ("*",)
 _NO_SUFFIX: Final = frozenset(
     {"sh", "bash", "zsh", "config", "all", "log", "license", "readme", "dotenv", "env", "cert", "pem"}
 )
-"""Types that may have files with any name, hidden ones too."""
+"""Types whose files may have any name, even that of a hidden file."""
 
 
 def _grep(call: ProgramCall) -> Iterable[Effect]:
@@ -70,7 +70,7 @@ def _grep(call: ProgramCall) -> Iterable[Effect]:
 
 def _grep_below(opts: Options, files: list[str], *, recursive: bool) -> Iterator[Effect]:
     among = tuple(plain(word) for word in opts.values("include"))
-    without = [] if among else [plain(word) for word in opts.values("exclude")]  # the last that matches decides
+    without = [] if among else [plain(word) for word in opts.values("exclude")]  # the last match decides
     without += [plain(word).rstrip("/") + "/" for word in opts.values("exclude-dir")]
     selection = Selection(among, tuple(without)) if recursive else Selection()
     for word in files or (["."] if recursive else []):
@@ -84,7 +84,7 @@ def _rg(call: ProgramCall) -> Iterator[Effect]:
     has_pattern = lists or opts.has("e", "f", "regexp", "file")
     files = opts.operands if has_pattern else opts.operands[1:]
     if call.piped and not files and not lists:
-        return  # it searches what the pipe brings
+        return  # it searches its stdin
     selection = _rg_selection(opts)
     for word in files or ["."]:
         yield Access("list" if lists else "read", word, below=True, selection=selection)
@@ -105,7 +105,7 @@ def _rg_selection(opts: Options) -> Selection:
         skips.append("hidden")
     if not (included or unrestricted or opts.has("no-ignore", "no-ignore-vcs")):
         skips.append("ignored")
-    excluded = [] if included else [glob[1:] for glob in globs if glob.startswith("!")]  # the last that matches decides
+    excluded = [] if included else [glob[1:] for glob in globs if glob.startswith("!")]  # the last match decides
     return Selection((*included, *types), tuple(excluded), tuple(skips))
 
 
@@ -137,7 +137,7 @@ def _ack(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _query(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of jq and yq: the first operand is a program, unless it is in a file."""
+    """Yield the effects of jq and yq. The first operand is a filter, unless an option names a file with the filter."""
     opts = parse_options(
         call.args, "fLI", "from-file indent slurpfile rawfile arg argjson args jsonargs input-format output-format"
     )
@@ -156,7 +156,7 @@ def _query(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _without_arguments(args: list[str]) -> list[str]:
-    """Return the arguments without `--arg name value` and its relatives."""
+    """Return the arguments without `--arg name value` and similar options."""
     kept, at = [], 0
     while at < len(args):
         if args[at] in {"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"}:

@@ -110,7 +110,7 @@ def _rsync(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _rsynced(sources: list[str], target: str, *, deletes: bool) -> Iterator[Effect]:
-    """Yield what rsync writes: into the target, which is a folder if a source is one."""
+    """Yield the files that rsync writes: the target, or files in it if it is a folder."""
     whole = deletes or any(
         source.endswith("/") or basename(source) in {".", ".."} or _is_remote(source) for source in sources
     )
@@ -144,7 +144,7 @@ def _scp(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _gh(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of the GitHub command line: files are uploaded by some commands, and read by some options."""
+    """Yield the effects of `gh`: some of its commands upload files, and some options read files."""
     words = [word for word in call.args if word[:1] != "-"]
     if words[:2] in (["gist", "create"], ["gist", "edit"], ["release", "upload"], ["release", "create"]):
         yield from (Mention(word, reads_only=True, below=False) for word in words[2:])

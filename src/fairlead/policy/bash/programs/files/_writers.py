@@ -34,7 +34,7 @@ _WRITERS: Final[dict[str, tuple[str, Mode]]] = {
     "rimraf": ("", "delete"), "del-cli": ("", "delete"), "rip": ("", "delete"), "dotenv-vault": ("", "write"),
 }  # fmt: skip
 """Programs that access each of their operands → the letters of their options that take a value, and the mode."""
-_DEEP: Final = frozenset({"rimraf", "del-cli", "trash", "trash-put", "rip", "gio"})
+_RECURSIVE: Final = frozenset({"rimraf", "del-cli", "trash", "trash-put", "rip", "gio"})
 _EDITORS: Final = (
     *("ed", "ex", "vi", "vim", "nvim", "red", "nano", "emacs", "emacsclient", "code", "micro", "pico", "joe", "hx"),
     *("kak", "subl", "gedit"),
@@ -45,7 +45,7 @@ _LONG: Final = "reference size date mode suffix iterations glob"
 def _write(call: ProgramCall) -> list[Effect]:
     letters, mode = _WRITERS[call.program]
     opts = parse_options(call.args, letters, _LONG)
-    return accesses(mode, opts.operands, below=call.program in _DEEP)
+    return accesses(mode, opts.operands, below=call.program in _RECURSIVE)
 
 
 def _remove(call: ProgramCall) -> list[Effect]:
@@ -76,7 +76,7 @@ def _copy(call: ProgramCall) -> list[Effect]:
 
 
 def _linked(source: str, targets: list[str]) -> list[Effect]:
-    """Return the effects of a symbolic link, whose text is relative to the folder that it is in."""
+    """Return the effects of a symbolic link, whose target is relative to the folder of the link."""
     effects: list[Effect] = []
     for target in targets if source[:1] not in {"/", "~"} else ():
         for folder in {target.rpartition("/")[0] or ".", target.rstrip("/")}:
@@ -149,7 +149,7 @@ def _split(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _editor(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of an editor: it shows and may write what it opens, and what its commands name."""
+    """Yield the effects of an editor, which may read and write the files that it opens or that its commands name."""
     opts = parse_options(call.args, "cSTuUw", "cmd eval execute load")
     files = [word for word in opts.operands if not word.startswith("+")]
     for word in files:

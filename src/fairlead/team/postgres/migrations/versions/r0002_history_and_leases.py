@@ -16,13 +16,13 @@ _SCHEMA = "fairlead"
 
 
 def upgrade(op: Operations) -> None:
-    """Add columns with defaults, so that nothing that a host of revision 1 does fails, and tables."""
+    """Add tables, and columns with defaults, so that all statements of hosts with revision 1 still work."""
     _add_history(op)
     _add_leases(op)
 
 
 def _add_history(op: Operations) -> None:
-    """Add what signs an event, the sessions with their figures, and how far each host has copied its journal."""
+    """Add signatures of events, sessions with their statistics, and how far each host has copied its journal."""
     for name, kind, default in (
         ("stage", sa.SmallInteger, "0"),
         ("text", sa.Text, "''"),
@@ -50,7 +50,7 @@ def _add_history(op: Operations) -> None:
 
 
 def _add_leases(op: Operations) -> None:
-    """Add leases, and a version for each project that has some."""
+    """Add leases, and a version for each project that has leases."""
     op.create_table(
         "leases",
         *_columns(sa.Text, "host", "id", key=True),

@@ -1,4 +1,4 @@
-"""How much of a text of a client is kept. Nothing bounds what a client's file may hold."""
+"""Limits the length of texts from a client's files, which may be of any size."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ MAX_PATH = 400
 
 
 def clean(text: str, max_length: int = MAX_TEXT) -> str:
-    """Return a text cut to a length, with half a surrogate pair replaced by a character that can be written."""
+    """Return a text cut to a length, with unpaired surrogates replaced, which cannot be encoded."""
     return replace_surrogates(text[:max_length] if len(text) > max_length else text)

@@ -1,7 +1,7 @@
-"""What earlier calls of git in the same command did to the repository: the question about a later one is asked now.
+"""The state of a repository after the earlier calls of git in a command. All calls are checked before the first runs.
 
-A call that would change a protected file is held. So whatever the calls before did, the protected files on the disk are
-as they are now; what may differ is which commit is checked out, the index, and the references.
+A command with a call that would change a protected file does not run. So the earlier calls leave the protected files on
+the disk unchanged. The commit that is checked out, the index and the references may differ.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ _MAX_STEPS: Final = 20
 _MAX_CANDIDATES: Final = 40
 
 
-class Sequence:
+class RepositoryState:
     """The state of one repository after the calls of git so far, any of which may have failed."""
 
     def __init__(self, branch: str | None = None) -> None:
         self.heads = ["HEAD"]
-        """The commits that may be checked out, as far as they exist now."""
+        """The existing commits that may be checked out."""
         self.commits = 0
-        """The commits that may have been made on top of them."""
+        """The number of commits that may have been added on top of them."""
         self.is_unborn = False
         """Whether a branch without a commit may be checked out."""
         self.changed = False
-        """Whether the index may differ from what it is now."""
+        """Whether the index may have changed."""
         self.index: list[str] = []
-        """The trees from which the index got entries."""
+        """The trees from which entries were copied to the index."""
         self.added: list[tuple[bool, tuple[str, ...]]] = []
-        """The pathspecs that were added to the index, and whether ignored files were."""
+        """The additions to the index: whether they include ignored files, and their pathspecs."""
         self.fetched = False
-        """Whether the references of remotes may differ from what they are now."""
-        self.is_opaque = False
-        """Whether plumbing changed the index or the references."""
+        """Whether the references of remotes may have changed."""
+        self.is_unpredictable = False
+        """Whether the index or the references changed in a way that is not tracked here."""
         self.printed: list[str] = []
         """The commits that earlier calls print, for substitutions."""
         self.stashed = 0
-        """The stashes that were added."""
+        """The number of stashes that were added."""
         self.unstashed = 0
-        """The stashes that were removed."""
+        """The number of stashes that were removed."""
         self.branches = {branch} if branch else set[str]()
         """The branches that may be checked out: they move with each commit."""
         self._references: dict[str, list[str]] = {}
 
-    def point(self, name: str, revision: str = "HEAD") -> None:
+    def set_reference(self, name: str, revision: str = "HEAD") -> None:
         """Record that a branch or tag was created or moved."""
         self._references.setdefault(name, []).extend(self.candidates(revision))
 
-    def move(self, commits: list[str], branch: str | None = None) -> None:
-        """Record that another commit is checked out, or the branch moved to it."""
+    def set_head(self, commits: list[str], branch: str | None = None) -> None:
+        """Record that another commit is checked out, or that the branch was reset to it."""
         self.heads += [commit for commit in commits if commit not in self.heads]
         if branch:
             self.branches.add(branch)
@@ -67,8 +67,8 @@ class Sequence:
         return self.heads == ["HEAD"] and not self.commits
 
     def candidates(self, revision: str) -> list[str]:
-        """Return what a revision may mean by then, in terms of what exists now."""
-        if self.is_opaque:
+        """Return the existing revisions that a revision may refer to after the earlier calls."""
+        if self.is_unpredictable:
             raise NotKnown("an earlier part of the command changes the index or the references of git")
         if revision == "-":
             return ["@{-1}"] if self._is_untouched else ["@{-1}", *self.heads, *self.branches]
@@ -93,8 +93,8 @@ class Sequence:
         return [f"{head}~{back}" for head in self.heads for back in range(first, steps + 1)]
 
     def stashes(self, word: str) -> list[str]:
-        """Return the stashes that a name may mean by then."""
-        if self.is_opaque:
+        """Return the existing stashes that a name may refer to after the earlier calls."""
+        if self.is_unpredictable:
             raise NotKnown("an earlier part of the command changes the stashes of git")
         number = word if word.isdigit() else word.removeprefix("stash@{").removesuffix("}")
         if not number.isdigit():
@@ -103,7 +103,7 @@ class Sequence:
         return [f"stash@{{{at}}}" for at in range(first, int(number) + self.unstashed + 1)]
 
     def needs_network(self, repository: Repository, revision: str) -> bool:
-        """Return whether a revision may be fetched by an earlier call."""
+        """Return whether an earlier call may fetch a revision."""
         base = _BASE.match(revision)
         name = base[0] if base is not None else ""
         if not self.fetched or _OID.fullmatch(revision) or name in {"HEAD", "@"} or revision == "-":

@@ -1,4 +1,4 @@
-"""What a process has to itself while it runs hooks and commands: its signals, and its stdout."""
+"""Context managers for a process that runs hooks and commands: they handle its signals and reserve its stdout."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
-    """Cancel the token on SIGTERM, SIGINT and SIGHUP: commands run in process groups of their own.
+    """Cancel the token on SIGTERM, SIGINT and SIGHUP. Commands have their own process groups and do not get them.
 
-    A client that ignores SIGCHLD passes that on, and the exit codes of our commands would be lost: that ends here.
+    Also reset SIGCHLD to its default. If the client ignores it, this process inherits that, and would not get the exit
+    codes of its commands.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -34,7 +35,7 @@ def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
 
 @contextmanager
 def reserved_stdout() -> Iterator[int]:
-    """Redirect what hooks print to stderr, and yield the real stdout: text before its JSON hides a denial."""
+    """Redirect what hooks print to stderr, and yield the real stdout. Text before the JSON would hide a denial."""
     try:
         stdout = os.dup(1)
     except OSError:

@@ -91,7 +91,7 @@ def _systemd_run(call: ProgramCall) -> Iterator[Effect]:
         yield RunCommand(words, next(iter(opts.values("working-directory")), None))
 
 
-LATER: Final[dict[str, Program]] = {
+DEFERRED: Final[dict[str, Program]] = {
     **dict.fromkeys(("at", "batch"), _at),
     "crontab": _crontab,
     "tmux": _tmux,

@@ -1,4 +1,4 @@
-"""What hosts send each other about answers: a person's answer, and what became of it. A reader trusts no field."""
+"""The packets about answers: a person's answer, and its result. Every field is validated when it is read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Name = Annotated[str, Meta(max_length=_MAX_NAME)]
 Text = Annotated[str, Meta(max_length=MAX_REASON)]
 
 
-class AnswerParcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of a person on the host that sends it."""
 
     nonce: Annotated[str, Meta(min_length=8, max_length=64)]
-    """Of this answer: what became of it is told under the same."""
+    """Identifies this answer. Its result has the same nonce."""
     question: Annotated[str, Meta(pattern=r"^[a-z0-9]{1,20}$")]
     asked: float
-    """When it was asked, by the clock of the asking host: with the id, which question is meant."""
+    """The time of the question by the clock of the asking host. With the id, it identifies the question."""
     at: float
-    """When it was answered, by the relay's clock."""
+    """The time of the answer, by the relay's clock."""
     decision: Decision
     reason: Text = ""
     choose: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = ()
@@ -42,11 +42,11 @@ class AnswerParcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def answer(self) -> Answer:
-        """What was answered."""
+        """The answer without the fields that identify it."""
         return Answer(decision=self.decision, reason=self.reason, choose=self.choose)
 
     def answerer(self, host: str) -> Answerer:
-        """Return who answered, as that host says."""
+        """Return who answered. The values are those that the sending host claims."""
         return Answerer(
             user=one_line(self.user) or "somebody",
             pid=self.pid,
@@ -56,38 +56,38 @@ class AnswerParcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
 
-class AnsweredParcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of an answer."""
+class AnsweredPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The result of an answer."""
 
     nonce: Annotated[str, Meta(min_length=8, max_length=64)]
     is_given: bool
-    """It was passed on to the agent."""
+    """Whether it was passed on to the agent."""
     why: Annotated[str, Meta(max_length=_MAX_TEXT)] = ""
-    """Why it was not."""
+    """The reason if it was not passed on."""
 
 
 encode = msgspec.json.Encoder().encode
-_decode_answer = msgspec.json.Decoder(AnswerParcel).decode
-_decode_answered = msgspec.json.Decoder(AnsweredParcel).decode
+_decode_answer = msgspec.json.Decoder(AnswerPacket).decode
+_decode_answered = msgspec.json.Decoder(AnsweredPacket).decode
 
 
-def decode_answer(body: bytes) -> AnswerParcel:
-    """Return an answer. Raises `ValueError` if anything in it is out of bounds."""
-    parcel = _decode_answer(body)
-    if not (math.isfinite(parcel.at) and math.isfinite(parcel.asked)):
+def decode_answer(body: bytes) -> AnswerPacket:
+    """Return an answer. Raises `ValueError` if a field is invalid."""
+    packet = _decode_answer(body)
+    if not (math.isfinite(packet.at) and math.isfinite(packet.asked)):
         raise ValueError("a time is not one")
-    return parcel
+    return packet
 
 
-def decode_answered(body: bytes) -> AnsweredParcel:
-    """Return what became of an answer. Raises `ValueError` if anything in it is out of bounds."""
+def decode_answered(body: bytes) -> AnsweredPacket:
+    """Return the result of an answer. Raises `ValueError` if a field is invalid."""
     return _decode_answered(body)
 
 
-def answer_parcel(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0913, PLR0917 - the fields of one
-    """Return the body of an answer."""
+def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0913, PLR0917 - the fields of one
+    """Return the body of an `AnswerPacket`."""
     return encode(
-        AnswerParcel(
+        AnswerPacket(
             nonce=nonce,
             question=question,
             asked=asked,
@@ -103,6 +103,6 @@ def answer_parcel(nonce: str, question: str, asked: float, at: float, answer: An
     )
 
 
-def answered_parcel(nonce: str, why: str) -> bytes:
-    """Return the body of what became of an answer; `why` is empty if it was given."""
-    return encode(AnsweredParcel(nonce=nonce, is_given=not why, why=why[:_MAX_TEXT]))
+def answered_packet(nonce: str, why: str) -> bytes:
+    """Return the body of an `AnsweredPacket`. `why` is empty if the answer was passed on to the agent."""
+    return encode(AnsweredPacket(nonce=nonce, is_given=not why, why=why[:_MAX_TEXT]))

@@ -1,7 +1,7 @@
-"""Signs and verifies parcels, snapshots, leases, certificates, and copies for the history, by the key that it is given.
+"""Signs and verifies packets, snapshots, leases, certificates, and copies for the history, with a given key.
 
-What is signed starts with the kind of the value, so that no signature is valid for another kind, and with the id of
-the team, so that none is valid in another team. Each field has its length before it.
+The signed bytes start with the kind of the value and the id of the team, so that a signature is valid for no other
+kind and in no other team. The length of each field is written before it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from fairlead.team._keys import verify
 if TYPE_CHECKING:
     from fairlead.team._history_types import TeamEvent, TeamSession
     from fairlead.team._keys import PrivateKey
-    from fairlead.team._types import Certificate, Parcel, Snapshot, TeamLease
+    from fairlead.team._types import Certificate, Packet, Snapshot, TeamLease
 
-_PARCEL: Final = b"fairlead-parcel-1\0"
+_PACKET: Final = b"fairlead-parcel-1\0"
 _SNAPSHOT: Final = b"fairlead-snapshot-1\0"
 _CERTIFICATE: Final = b"fairlead-certificate-1\0"
 _LEASE: Final = b"fairlead-lease-1\0"
@@ -27,14 +27,14 @@ _EVENT: Final = b"fairlead-event-1\0"
 _SESSION: Final = b"fairlead-session-1\0"
 
 
-def sign_parcel(parcel: Parcel, key: PrivateKey, team: str) -> Parcel:
-    """Return a parcel with the signature of its origin."""
-    return msgspec.structs.replace(parcel, signature=key.sign(_parcel_bytes(parcel, team)))
+def sign_packet(packet: Packet, key: PrivateKey, team: str) -> Packet:
+    """Return a packet with the signature of its origin."""
+    return msgspec.structs.replace(packet, signature=key.sign(_packet_bytes(packet, team)))
 
 
-def verify_parcel(parcel: Parcel, public: bytes, team: str) -> bool:
-    """Return whether the host with the key `public` signed a parcel for this team."""
-    return verify(public, parcel.signature, _parcel_bytes(parcel, team))
+def verify_packet(packet: Packet, public: bytes, team: str) -> bool:
+    """Return whether the host with the key `public` signed a packet for this team."""
+    return verify(public, packet.signature, _packet_bytes(packet, team))
 
 
 def sign_snapshot(snapshot: Snapshot, key: PrivateKey, team: str) -> Snapshot:
@@ -43,12 +43,15 @@ def sign_snapshot(snapshot: Snapshot, key: PrivateKey, team: str) -> Snapshot:
 
 
 def verify_snapshot(snapshot: Snapshot, public: bytes, team: str) -> bool:
-    """Return whether the host with the key `public` signed a snapshot for this team; `at` is the relay's and is not."""
+    """Return whether the host with the key `public` signed a snapshot for this team.
+
+    `at` is not signed, because the relay sets it.
+    """
     return verify(public, snapshot.signature, _snapshot_bytes(snapshot, team))
 
 
 def sign_certificate(certificate: Certificate, key: PrivateKey, team: str) -> Certificate:
-    """Return a certificate with the signature of the host that it names as `by`."""
+    """Return a certificate with the signature of the host in its field `by`."""
     return msgspec.structs.replace(certificate, signature=key.sign(_certificate_bytes(certificate, team)))
 
 
@@ -100,9 +103,9 @@ def _session_bytes(session: TeamSession, team: str) -> bytes:
     return _join(_SESSION, team, one.host, one.session, times, one.folder, str(one.version), body)
 
 
-def _parcel_bytes(parcel: Parcel, team: str) -> bytes:
-    body = hashlib.sha256(parcel.body).digest()
-    return _join(_PARCEL, team, parcel.origin, parcel.target, str(parcel.seq), parcel.kind, body)
+def _packet_bytes(packet: Packet, team: str) -> bytes:
+    body = hashlib.sha256(packet.body).digest()
+    return _join(_PACKET, team, packet.origin, packet.target, str(packet.seq), packet.kind, body)
 
 
 def _snapshot_bytes(snapshot: Snapshot, team: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Programs outside the table that are called every day: what they do with the files that they are given.
+"""Common programs that are not in the table of programs, grouped by what they do with their files.
 
-A program that is in none of these tables may do anything with them. A wrong entry is a hole, a missing one only a
-question, and that only if the program is given a protected file or a folder that holds one.
+A program in none of these groups may do anything with its files. A wrong entry lets a protected file be changed. A
+missing entry only causes a question, if an argument is a protected file or a folder that contains one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WITHOUT_FILES: Final = frozenset(
         *("uname", "unset", "uptime", "users", "wait", "whatis", "whereis", "which", "who", "whoami", "yes"),
     }
 )
-"""Programs that open none of the files that their words name."""
+"""Programs that open none of the files that their arguments name."""
 
 CHECKERS: Final = frozenset(
     {
@@ -74,7 +74,7 @@ CHECKERS: Final = frozenset(
         "docker-compose",
     }
 )  # fmt: skip
-"""Programs that read or build what they are given, and write only their own outputs."""
+"""Programs that read or build the files that they are given, and write only their own outputs."""
 
 RUNNERS: Final = frozenset({"cargo", "go", "dotnet", "swift", "dart", "zig", "bazel", "stack", "cabal"})
 """Programs whose command `run` runs a program that was built before."""
@@ -84,9 +84,9 @@ class _Formatter(Struct, frozen=True):
     names: tuple[str, ...]
     """Patterns of the files that the program formats in a folder."""
     needed: frozenset[str] = frozenset()
-    """It only writes with one of these options or words; if empty, always."""
+    """Options or words of which the program needs one to write files; if empty, it always writes."""
     unless: frozenset[str] = frozenset()
-    """It does not write with one of these options."""
+    """Options with which the program does not write."""
     default: bool = False
     """Whether it formats the current folder if it is given no file."""
     skipped: int = 0
@@ -97,7 +97,7 @@ class _Formatter(Struct, frozen=True):
         writes = (not self.needed or self.needed & given) and not self.unless & given
         operands = [arg for arg in call.args if arg[:1] != "-"][self.skipped :]
         for word in (operands or (["."] if self.default else [])) if writes else ():
-            # such programs expand patterns that the shell leaves to them
+            # formatters expand quoted patterns themselves
             path = plain(word) if "*" in plain(word) else word
             yield Access("write", path, below=True, if_exists=True, selection=Selection(self.names))
 
@@ -116,7 +116,7 @@ _WRITE: Final = frozenset({"-w", "--write"})
 
 
 def _by_command(**commands: _Formatter) -> Program:
-    """Return the effects of a program whose first word says whether it formats."""
+    """Return the effects of a program whose subcommand decides whether it formats files."""
 
     def effects(call: ProgramCall) -> Iterator[Effect]:
         name = next((plain(arg) for arg in call.args if arg[:1] != "-"), "")

@@ -1,4 +1,4 @@
-"""The bell of a relay: waits for a NOTIFY of another host, or to be woken by another thread."""
+"""Waits for a NOTIFY of another host, or until another thread ends the wait."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from fairlead.team._types import Ring
-from fairlead.team.postgres._statements import LEASE_CHANNEL, PARCELS_RING, PROGRESS_RING, TEAM_CHANNEL
+from fairlead.team._types import Changes
+from fairlead.team.postgres._statements import LEASE_CHANNEL, PACKETS_NOTICE, PROGRESS_NOTICE, TEAM_CHANNEL
 
 if TYPE_CHECKING:
     from psycopg import Notify
     from psycopg.pq.abc import PGconn
 
 
-_HOST_RINGS = {PARCELS_RING: Ring.PARCELS, PROGRESS_RING: Ring.PROGRESS}
+_HOST_CHANGES = {PACKETS_NOTICE: Changes.PACKETS, PROGRESS_NOTICE: Changes.PROGRESS}
 
 
-class Bell:
-    """Remembers what it rang for until someone has waited: a NOTIFY may come with the result of any statement."""
+class NotifyListener:
+    """Collects notifications until the next `wait`, because a NOTIFY may arrive with the result of any statement."""
 
     def __init__(self) -> None:
-        """Create the pipe that ends a wait."""
+        """Create the pipe through which `wake` ends a wait."""
         self.host = ""
-        self._rung = Ring(0)
-        self.has_lease_news = False
-        """Whether another host rang because of a lease since somebody has read them all."""
+        self._changes = Changes(0)
+        self.has_lease_changes = False
+        """Whether another host has changed a lease since all leases were last read."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
 
-    def hear(self, notify: Notify) -> None:
-        """Remember a NOTIFY that came with the result of a statement."""
+    def on_notify(self, notify: Notify) -> None:
+        """Remember a NOTIFY that arrived with the result of a statement."""
         self._remember(notify.channel, notify.payload)
 
     def wake(self) -> None:
@@ -44,7 +44,7 @@ class Bell:
             if not self._is_closed:
                 try:
                     os.write(self._writer, b"w")
-                except BlockingIOError:  # it is full, so the reader wakes anyway
+                except BlockingIOError:  # the pipe is full, so the wait ends anyway
                     return
 
     def close(self) -> None:
@@ -55,8 +55,8 @@ class Bell:
                 os.close(self._reader)
                 os.close(self._writer)
 
-    def wait(self, connection: PGconn, seconds: float) -> Ring:
-        """Wait for a ring or a wake, and return for what it rang. Raises the driver's error if the server is lost."""
+    def wait(self, connection: PGconn, seconds: float) -> Changes:
+        """Wait for a NOTIFY or `wake`, and return what has changed. Raises the driver's error if the server is lost."""
         deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(connection.socket, select.POLLIN)
@@ -64,7 +64,7 @@ class Bell:
         while True:
             self._read(connection)
             left = deadline - time.monotonic()
-            if self._rung or left <= 0:
+            if self._changes or left <= 0:
                 return self._take()
             ready = {descriptor for descriptor, _ in poll.poll(left * 1000)}
             if self._reader in ready:
@@ -72,26 +72,26 @@ class Bell:
                 self._empty_pipe()
                 return self._take()
 
-    def _take(self) -> Ring:
-        rung, self._rung = self._rung, Ring(0)
-        return rung
+    def _take(self) -> Changes:
+        changes, self._changes = self._changes, Changes(0)
+        return changes
 
     def _read(self, connection: PGconn) -> None:
         connection.consume_input()
-        while found := connection.notifies():
-            self._remember(found.relname.decode(), found.extra.decode())
+        while notify := connection.notifies():
+            self._remember(notify.relname.decode(), notify.extra.decode())
 
     def _remember(self, channel: str, payload: str) -> None:
         kind, colon, sender = payload.rpartition(":")
         if sender == self.host:
             return
         if channel == TEAM_CHANNEL:
-            self._rung |= Ring.REGISTRY
+            self._changes |= Changes.REGISTRY
         elif channel == LEASE_CHANNEL:
-            self._rung |= Ring.LEASES
-            self.has_lease_news = True
+            self._changes |= Changes.LEASES
+            self.has_lease_changes = True
         else:
-            self._rung |= _HOST_RINGS.get(kind + colon, Ring.PARCELS | Ring.PROGRESS)
+            self._changes |= _HOST_CHANGES.get(kind + colon, Changes.PACKETS | Changes.PROGRESS)
 
     def _empty_pipe(self) -> None:
         try:

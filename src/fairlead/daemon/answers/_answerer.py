@@ -1,4 +1,4 @@
-"""Who answers: by the process at the other end of the socket. Blocking: reads the process table."""
+"""Identifies who answers, by the process at the other end of the socket. Blocks: it reads the process table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TERMINALS = ("/dev/pts/", "/dev/tty")
 
 
 class NotAPerson(AnswerError):
-    """An answer that an agent gives, or of which it is not known who gives it."""
+    """The answer comes from an agent's session, or from an unknown process."""
 
 
 def find_answerer(pid: int, by: str) -> Answerer:
-    """Return who answers by a process. Raise `NotAPerson` below an agent's session, or if the process has gone.
+    """Return the person behind a process. Raises `NotAPerson` below an agent's session, or if the process has ended.
 
-    A process that ends before it was looked at could have had any parent, so its answer does not count.
+    If the process has ended before it could be inspected, its parent is unknown, so the answer is refused.
     """
     client = client_above(_environment(pid), pid) if pid else None
     if client is not None:
@@ -33,7 +33,7 @@ def find_answerer(pid: int, by: str) -> Answerer:
 
 
 def _user() -> str:
-    """Return the name of this user: nobody else can connect."""
+    """Return the name of this user. No other user can connect."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -41,7 +41,7 @@ def _user() -> str:
 
 
 def _environment(pid: int) -> dict[str, str]:
-    """Return the environment with which a process was started; empty where the system does not tell."""
+    """Return the environment with which a process was started; empty if the system does not provide it."""
     content = b""
     if sys.platform.startswith("linux"):
         with suppress(OSError), open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
@@ -51,7 +51,7 @@ def _environment(pid: int) -> dict[str, str]:
 
 
 def _terminal(pid: int) -> str:
-    """Return the terminal of a process; "" if it has none, or the system does not tell."""
+    """Return the terminal of a process; "" if it has none, or if the system does not provide it."""
     for number in (0, 2, 1):
         with suppress(OSError):
             target = os.readlink(f"/proc/{pid}/fd/{number}")

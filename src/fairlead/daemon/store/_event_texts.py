@@ -1,6 +1,6 @@
-"""What the history takes from the payload of an event: the texts that a search finds, and why a session ended.
+"""Extracts data for the history from the payload of an event: the text that is searched, and why a session ended.
 
-Payloads are read as they were recorded, without what looks like a secret.
+The recorded payloads no longer contain anything that looks like a secret.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from fairlead.sessions import SubagentHistory, TextKind
     from fairlead.store import StoredEvent
 
-_DIGESTED = frozenset({"PreToolUse", "UserPromptSubmit", "SessionEnd"})
+_EVENTS_WITH_TEXT = frozenset({"PreToolUse", "UserPromptSubmit", "SessionEnd"})
 _TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"})
 _MAX_TEXT = 2000
-"""Characters of a text that are searched."""
+"""How many characters of a text can be searched."""
 _MAX_SHOWN = 400
 
 
-class Digest:
-    """The texts and ends of a batch of records."""
+class ExtractedTexts:
+    """The texts and the end reasons of sessions in a batch of records."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.texts: list[EventText] = []
         self.ends: dict[str, str] = {}
-        """Event id → why the session ended."""
+        """By event id: the reason why the session ended."""
         for record in records:
-            if isinstance(record, EventRecord) and record.event in _DIGESTED:
+            if isinstance(record, EventRecord) and record.event in _EVENTS_WITH_TEXT:
                 self._add(record)
 
     def _add(self, record: EventRecord) -> None:
@@ -45,25 +45,25 @@ class Digest:
         event = _parsed(client, record)
         if isinstance(event, SessionEnd):
             self.ends[record.id] = event.reason or ""
-        elif event is not None and (found := _text_of(client, event)) is not None:
-            kind, text = found
+        elif event is not None and (kind_and_text := _text_of(client, event)) is not None:
+            kind, text = kind_and_text
             self.texts.append(EventText(record.id, record.session, record.at, kind, text[:_MAX_TEXT]))
 
 
 def searched_text(record: EventRecord) -> tuple[TextKind, str]:
-    """Return the text of an event that a search finds, and what it is; an empty one if there is none."""
-    found = Digest([record]).texts
-    return (found[0].kind, found[0].text) if found else ("call", "")
+    """Return the kind and the searchable text of an event. The text is empty if there is none."""
+    texts = ExtractedTexts([record]).texts
+    return (texts[0].kind, texts[0].text) if texts else ("call", "")
 
 
 def agent_type_of(record: EventRecord) -> str:
-    """Return the type of the subagent that an event is of; empty if it is of none, or does not say."""
+    """Return the type of an event's subagent; empty if it has none, or if the type is unknown."""
     event = _parsed(client_or_default(record.client), record) if record.agent else None
     return getattr(event, "agent_type", None) or ""
 
 
 def timeline_entry(stored: StoredEvent) -> TimelineEntry:
-    """Return an event of a session, with what its commands have changed about the answer."""
+    """Return an entry of a timeline: an event with the result of its commands."""
     record, commands = stored.event, stored.commands
     return TimelineEntry(
         at=record.at,
@@ -80,24 +80,24 @@ def timeline_entry(stored: StoredEvent) -> TimelineEntry:
 
 
 def subagents_of(entries: Iterable[StoredEvent]) -> list[SubagentHistory]:
-    """Return the subagents that start or stop in events, the oldest first."""
+    """Return the subagents that appear in events, the oldest first."""
     from msgspec.structs import replace
 
     from fairlead.sessions import SubagentHistory
 
-    found: dict[str, SubagentHistory] = {}
+    subagents: dict[str, SubagentHistory] = {}
     for one in sorted((stored.event for stored in entries), key=lambda record: record.at):
         if not one.agent:
             continue
-        known = found.get(one.agent) or SubagentHistory(id=one.agent, started=one.at)
+        known = subagents.get(one.agent) or SubagentHistory(id=one.agent, started=one.at)
         known = replace(known, type=known.type or agent_type_of(one))
-        found[one.agent] = replace(known, ended=one.at) if one.event == "SubagentStop" else known
-    return list(found.values())
+        subagents[one.agent] = replace(known, ended=one.at) if one.event == "SubagentStop" else known
+    return list(subagents.values())
 
 
 def _shown_text(record: EventRecord) -> str:
     client = client_or_default(record.client)
-    event = _parsed(client, record) if record.event in _TOOL_EVENTS | _DIGESTED else None
+    event = _parsed(client, record) if record.event in _TOOL_EVENTS | _EVENTS_WITH_TEXT else None
     if isinstance(event, UserPromptSubmit):
         return event.prompt[:_MAX_SHOWN]
     if isinstance(event, SessionEnd):
@@ -113,15 +113,15 @@ def _parsed(client: Client, record: EventRecord) -> Event | None:
 
 
 def _text_of(client: Client, event: Event) -> tuple[TextKind, str] | None:
-    """Return the text of an event and what it is; `None` if it has none, or the client wrote it."""
+    """Return the kind and the text of an event; `None` if it has no text, or if the client wrote it."""
     if isinstance(event, UserPromptSubmit):
         return None if not event.prompt or client.is_automatic(event.prompt) else ("prompt", event.prompt)
-    found = _call_text(client, event) if isinstance(event, PreToolUse) else ("call", "")
-    return found if found[1] else None
+    kind_and_text = _call_text(client, event) if isinstance(event, PreToolUse) else ("call", "")
+    return kind_and_text if kind_and_text[1] else None
 
 
 def _call_text(client: Client, event: Event) -> tuple[TextKind, str]:
-    """Return the command or the file of a tool call, or else what says most about it."""
+    """Return the command or the file of a tool call, or else a summary of its input."""
     tool, given = getattr(event, "tool_name", ""), getattr(event, "tool_input", None)
     if not isinstance(given, dict):
         return "call", ""

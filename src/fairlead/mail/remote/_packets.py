@@ -1,4 +1,7 @@
-"""What hosts send each other about mail: messages, receipts, news of their agents. JSON; a reader trusts no field."""
+"""The data that hosts exchange about mail: messages, receipts, snapshots of their agents.
+
+All of it is JSON, and every field is validated when it is read.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ from fairlead.mail._types import (
 MESSAGE: Final = "message"
 RECEIPT: Final = "receipt"
 VOID: Final = "void"
-"""A parcel that was given up before it left: it only keeps its place in the order."""
+"""An empty packet, in place of one that was given up before it was sent. It prevents a gap in the numbers."""
 
 MAX_RECEIPTS: Final = 200
-"""In one parcel."""
+"""How many receipts one packet can have."""
 
 HostId = Annotated[str, Meta(min_length=1, max_length=100)]
 Name = Annotated[str, Meta(max_length=200)]
@@ -34,41 +37,41 @@ LocalId = Annotated[int, Meta(gt=0, lt=FIRST_REMOTE_ID)]
 
 
 class Origin(msgspec.Struct, frozen=True, array_like=True):
-    """The identity of a message in the team: the host that accepted it, and its number there."""
+    """The identity of a message in the team: the host that accepted it, and its number on that host."""
 
     host: HostId
     number: Number
 
 
-class Party(msgspec.Struct, frozen=True, array_like=True):
-    """An agent, by its host and its id there."""
+class AgentAddress(msgspec.Struct, frozen=True, array_like=True):
+    """The host of an agent, and its id and name on that host."""
 
     host: HostId
     id: LocalId
     name: Name
-    """Without its host."""
+    """The name without the host."""
 
 
-class ParcelSender(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The sender of a message, on the host of its origin."""
+class PacketSender(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The sender of a message, as its own host describes it."""
 
     id: LocalId
     name: Name
     project: Text = ""
 
 
-class MessageParcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message to agents of one host."""
+class MessagePacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message to agents of one host, and its identity in the team."""
 
     number: Number
     at: float
-    sender: ParcelSender
+    sender: PacketSender
     recipients: Annotated[tuple[LocalId, ...], Meta(min_length=1, max_length=MAX_RECIPIENTS)]
-    """Ids at the target."""
-    others: Annotated[tuple[Party, ...], Meta(max_length=MAX_RECIPIENTS)] = ()
-    """The recipients on other hosts, for a reply to all."""
+    """The recipients' ids on the target host."""
+    others: Annotated[tuple[AgentAddress, ...], Meta(max_length=MAX_RECIPIENTS)] = ()
+    """The recipients on all other hosts, for a reply to all."""
     to: Annotated[tuple[Name, ...], Meta(max_length=MAX_RECIPIENTS)] = ()
-    """As addressed; each name with its host."""
+    """The addresses as written, each name with its host."""
     subject: Annotated[str, Meta(max_length=MAX_SUBJECT_LENGTH)]
     body: Annotated[str, Meta(max_length=MAX_BODY_BYTES)] = ""
     priority: Priority = "normal"
@@ -83,9 +86,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a delivery on the recipient's host."""
 
     number: Number
-    """Of the message, on the host of its origin."""
+    """The number of the message on the host that accepted it."""
     recipient: LocalId
-    """Its id on its own host."""
+    """The recipient's id on its own host."""
     stage: Stage
     shown: float = 0.0
     event: Text = ""
@@ -95,13 +98,13 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: Text = ""
 
 
-class ReceiptParcel(msgspec.Struct, frozen=True):
-    """Receipts in the order in which the stages changed."""
+class ReceiptPacket(msgspec.Struct, frozen=True):
+    """Receipts in the order in which the deliveries changed."""
 
     receipts: Annotated[tuple[Receipt, ...], Meta(max_length=MAX_RECEIPTS)]
 
 
-class AgentNews(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """An agent of another host, as that host describes it."""
 
     id: LocalId
@@ -111,37 +114,37 @@ class AgentNews(msgspec.Struct, frozen=True, omit_defaults=True):
     ended: float = 0.0
     parent: int = 0
     formers: tuple[Name, ...] = ()
-    """Names that it had before."""
+    """Its former names."""
 
 
 class HostSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     """The agents and topics of a host."""
 
-    agents: tuple[AgentNews, ...] = ()
+    agents: tuple[AgentInfo, ...] = ()
     topics: dict[Name, tuple[LocalId, ...]] = {}
-    """Each topic with the ids of its subscribers."""
+    """The ids of the subscribers by topic."""
 
 
 encode = msgspec.json.Encoder().encode
-_decode_message = msgspec.json.Decoder(MessageParcel).decode
-_decode_receipts = msgspec.json.Decoder(ReceiptParcel).decode
+_decode_message = msgspec.json.Decoder(MessagePacket).decode
+_decode_receipts = msgspec.json.Decoder(ReceiptPacket).decode
 _decode_snapshot = msgspec.json.Decoder(HostSnapshot).decode
 
 
-def decode_message(body: bytes) -> MessageParcel:
-    """Return a message parcel. Raises `ValueError` if anything in it is out of bounds."""
-    parcel = _decode_message(body)
-    if not (_is_time(parcel.at) and _is_time(parcel.deadline)):
+def decode_message(body: bytes) -> MessagePacket:
+    """Return a message packet. Raises `ValueError` if a field is invalid."""
+    packet = _decode_message(body)
+    if not (_is_time(packet.at) and _is_time(packet.deadline)):
         raise ValueError("a time is not one")
-    if len(parcel.body.encode("utf-8", "surrogatepass")) > MAX_BODY_BYTES:
+    if len(packet.body.encode("utf-8", "surrogatepass")) > MAX_BODY_BYTES:
         raise ValueError("the body is too long")
-    if len(set(parcel.recipients)) != len(parcel.recipients):
+    if len(set(packet.recipients)) != len(packet.recipients):
         raise ValueError("a recipient is named twice")
-    return parcel
+    return packet
 
 
 def decode_receipts(body: bytes) -> tuple[Receipt, ...]:
-    """Return the receipts of a parcel. Raises `ValueError` if anything in it is out of bounds."""
+    """Return the receipts of a packet. Raises `ValueError` if a field is invalid."""
     receipts = _decode_receipts(body).receipts
     times = (time for one in receipts for time in (one.shown, one.read, one.answered, one.bounced))
     if not all(map(_is_time, times)):
@@ -150,7 +153,7 @@ def decode_receipts(body: bytes) -> tuple[Receipt, ...]:
 
 
 def decode_snapshot(body: bytes) -> HostSnapshot:
-    """Return the news of a host; none if they cannot be read."""
+    """Return the snapshot of a host; an empty one if it cannot be decoded."""
     try:
         return _decode_snapshot(body) if body else HostSnapshot()
     except ValueError:

@@ -1,6 +1,6 @@
 """Events of a session: its start and end, prompts and turns, context and environment.
 
-`_work.py` says which fields are required.
+Only the fields that identify an event are required, as in `_agent_events.py`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SessionEnd(Event, frozen=True, kw_only=True):
 
 
 class UserPromptSubmit(Event, frozen=True, kw_only=True):
-    """A prompt is about to be sent. Not always the user's: finished background agents fire it too."""
+    """A prompt is about to be sent. Finished background agents fire this event too, not only the user."""
 
     can_block: ClassVar[bool] = True
     prompt: str
@@ -71,7 +71,7 @@ class UserPromptExpansion(Event, frozen=True, kw_only=True):
 
 
 class Stop(Event, frozen=True, kw_only=True):
-    """The main agent has answered. Background subagents may still work: see `background_tasks`."""
+    """The main agent has answered. Subagents in the background may still be working: see `background_tasks`."""
 
     keeps_going: ClassVar[bool] = True
     stop_hook_active: bool | None = None
@@ -128,7 +128,7 @@ class PostCompact(Event, frozen=True, kw_only=True):
 
 
 class ModelSwitch(Event, frozen=True, kw_only=True):
-    """The base of the two events about a switch of the model."""
+    """The base class of the two events about a switch of the model."""
 
     subject_field: ClassVar[str | None] = "to_model"
     from_model: str | None = None

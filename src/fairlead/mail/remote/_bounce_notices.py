@@ -1,4 +1,4 @@
-"""Notices about messages that another host will not get."""
+"""Builds notices about messages that cannot be delivered to another host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _MAX_NAMED = 10
 def build_bounce_notices(  # noqa: PLR0913 - keyword-only
     rows: Iterable[tuple[int, int, int]], storage: MailStorage, cache: MailCache, *, host: str, why: str, at: float
 ) -> list[OutgoingMessage]:
-    """Return one notice for each message, to its sender. `rows`: message, sender, recipient. None about a notice."""
+    """Return one notice to the sender of each message, except about messages that are notices themselves.
+
+    `rows` are tuples of message, sender and recipient.
+    """
     by_message: dict[tuple[int, int], list[int]] = {}
     for message, sender, recipient in rows:
         if sender != FAIRLEAD.id:

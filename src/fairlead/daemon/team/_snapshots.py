@@ -1,6 +1,6 @@
-"""What hosts tell each other about themselves: their agents, and when these are shown mail; their sessions.
+"""Encodes and decodes the snapshots that hosts publish: their agents, sessions and open questions.
 
-The bodies of snapshots, written and read. Who may be believed is for the caller, which has verified the signature.
+The caller verifies the signature of a snapshot before it is decoded.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 
 from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.http._mail_documents import Presence, Reach, presence, reach, session_of
+from fairlead.daemon.team.answers._published import PublishedQuestions
 from fairlead.daemon.team.answers._questions import read_questions
-from fairlead.daemon.team.answers._told import ToldQuestions
 from fairlead.errors import FairleadError
 from fairlead.journal import redact_for_others
 from fairlead.policy import load_user_wide
@@ -32,32 +32,35 @@ _MAX_TEXT = 300
 _MAX_BYTES = 512 * 1024
 
 
-class AgentNews(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a host tells about one of its agents."""
+class AgentStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The status of one agent, as its host describes it."""
 
     name: str = ""
     project: str = ""
     reach: Reach = "at its next prompt"
     presence: Presence = "offline"
     doing: str = ""
-    """What its session does, in one word."""
+    """The state of its session, in one word."""
     session: str = ""
-    """The id of its session, or of the subagent that it is, in the list of sessions."""
+    """The id of its session or subagent in the list of sessions."""
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host adds to the news of its mail. Fields of a newer version are ignored."""
+class AgentStatuses(msgspec.Struct, frozen=True, kw_only=True):
+    """The statuses of all agents of a host, which are added to the snapshot of its mail.
 
-    agents: dict[str, AgentNews] = {}
-    """By the agent's id there."""
+    Fields of a newer version are ignored.
+    """
+
+    agents: dict[str, AgentStatus] = {}
+    """By the agent's id on that host."""
     offset: float = 0.0
-    """Seconds that the relay's clock is ahead of that host's."""
+    """How many seconds the relay's clock is ahead of that host's."""
 
 
 class AgentsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read here of a snapshot `agents`: the rest is for the mail."""
+    """The part of a snapshot `agents` that is read here. The mail reads the rest."""
 
-    news: News = News()
+    news: AgentStatuses = AgentStatuses()
 
 
 class SessionsBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,38 +68,38 @@ class SessionsBody(msgspec.Struct, frozen=True, kw_only=True):
 
     sessions: list[msgspec.Raw] = []
     left_out: int = 0
-    """Sessions that were too many."""
+    """How many sessions were left out because there were too many."""
     questions: list[msgspec.Raw] = []
-    """What can be answered on other hosts."""
+    """The questions that can be answered on other hosts."""
     answers: bool | list[str] = False
-    """On which: the setting `team.answers`, if questions can be answered outside of the client at all."""
+    """The setting `team.answers`: all hosts, no host, or the names of hosts on which they can be answered."""
 
 
-class HostNews(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest news of another host."""
+class RemoteHost(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of another host's newest snapshots."""
 
-    agents: dict[str, AgentNews] = {}
+    agents: dict[str, AgentStatus] = {}
     offset: float = 0.0
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
     questions: tuple[Question, ...] = ()
     answers: bool | list[str] = False
     at: float = 0.0
-    """When the relay received it, by this host's clock."""
+    """The time at which the relay received the last one, by this host's clock."""
 
     def takes_answers_of(self, host: str) -> bool:
-        """Return whether a person on a host can answer questions of this one."""
+        """Return whether a person on another host can answer questions of this remote host."""
         return takes_answers(self.answers, host)
 
 
-class LocalNews:
-    """Makes the snapshots of this host. For the thread of the team."""
+class LocalSnapshots:
+    """Builds the snapshots of this host. For the thread of the team."""
 
     def __init__(self, mail: MailService, tracker: SessionTracker, answers: AnswerService) -> None:
         self._mail = mail
         self._tracker = tracker
         self._answers = answers
-        self.told = ToldQuestions()
+        self.questions = PublishedQuestions()
 
     def agents(self, service: MessageService, offset: float) -> bytes:
         """Return the body of the snapshot `agents`."""
@@ -104,10 +107,10 @@ class LocalNews:
         by_id = {session.id: session for session in known}
         now = time()
 
-        def news(agent: Agent) -> AgentNews:
+        def status(agent: Agent) -> AgentStatus:
             session = session_of(agent, by_id.get)
             listens = agent.id in waiting
-            return AgentNews(
+            return AgentStatus(
                 name=agent.name,
                 project=agent.project,
                 reach=reach(agent, session, is_listening=listens),
@@ -116,13 +119,13 @@ class LocalNews:
                 session=f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session,
             )
 
-        agents = {str(agent.id): news(agent) for agent in service.agents()}
+        agents = {str(agent.id): status(agent) for agent in service.agents()}
         document = msgspec.json.decode(service.team.local_snapshot(), type=dict[str, msgspec.Raw])
-        document["news"] = msgspec.Raw(msgspec.json.encode(News(agents=agents, offset=round(offset, 1))))
+        document["news"] = msgspec.Raw(msgspec.json.encode(AgentStatuses(agents=agents, offset=round(offset, 1))))
         return msgspec.json.encode(document)
 
     def sessions(self) -> bytes:
-        """Return the body of the snapshot `sessions`: those that run, without secrets, and not too many."""
+        """Return the body of the snapshot `sessions`: running sessions up to a limit, without secrets."""
         known, _, questions = self._look()
         answers = answers_setting()
         rows: list[msgspec.Raw] = []
@@ -134,12 +137,12 @@ class LocalNews:
             if size > _MAX_BYTES:
                 break
             rows.append(msgspec.Raw(row))
-        told = self.told.prepare(questions, is_on=bool(answers))
+        published = self.questions.prepare(questions, is_on=bool(answers))
         left_out = len(running) - len(rows)
-        return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=told, answers=answers))
+        return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=published, answers=answers))
 
     def _look(self) -> tuple[list[Session], frozenset[int], list[Question]]:
-        assert self._mail.loop is not None, "there is a mail service"  # noqa: S101 - the loop has opened it
+        assert self._mail.loop is not None, "there is a mail service"  # noqa: S101 - the event loop has opened it
         return call_in_loop(self._mail.loop, self._look_in_loop)
 
     def _look_in_loop(self) -> tuple[list[Session], frozenset[int], list[Question]]:
@@ -147,7 +150,10 @@ class LocalNews:
 
 
 def answers_setting() -> bool | list[str]:
-    """Return on which other hosts questions of this one can be answered, by the user-wide policy. Reads files."""
+    """Return the setting that names the hosts on which questions of this host can be answered. Reads files.
+
+    False if the user-wide policy does not allow answers outside of the client.
+    """
     try:
         policy = load_user_wide()
     except FairleadError:
@@ -156,22 +162,23 @@ def answers_setting() -> bool | list[str]:
 
 
 def takes_answers(setting: bool | list[str], host: str) -> bool:  # noqa: FBT001 - a value of the policy
-    """Return whether a setting of `team.answers` names a host."""
+    """Return whether a value of `team.answers` includes a host."""
     return setting if isinstance(setting, bool) else host in setting
 
 
-def read_agents(body: bytes) -> News:
-    """Return the news of a host in the body of a snapshot `agents`; none if they cannot be read."""
+def read_agents(body: bytes) -> AgentStatuses:
+    """Return the statuses in the body of a snapshot `agents`; none if it cannot be decoded."""
     try:
         return msgspec.json.decode(body, type=AgentsBody).news
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return News()
+        return AgentStatuses()
 
 
-def read_sessions(body: bytes, host: str, shift: float, before: HostNews) -> HostNews:
-    """Return the news of a host with what this version understands of a snapshot `sessions`.
+def read_sessions(body: bytes, host: str, shift: float, before: RemoteHost) -> RemoteHost:
+    """Return `before` with the sessions and questions of a snapshot `sessions`.
 
-    `shift`: the seconds by which the clock of that host is behind ours.
+    Sessions that this version cannot decode are left out. `shift` is how many seconds the clock of that host is
+    behind this host's.
     """
     try:
         decoded = msgspec.json.decode(body, type=SessionsBody)
@@ -182,7 +189,7 @@ def read_sessions(body: bytes, host: str, shift: float, before: HostNews) -> Hos
         try:
             session = msgspec.json.decode(row, type=Session)
         except msgspec.MsgspecError:
-            continue  # of a newer version
+            continue  # from a newer version
         sessions.append(_shifted(msgspec.structs.replace(session, host=host), shift))
     return msgspec.structs.replace(
         before,
@@ -194,7 +201,7 @@ def read_sessions(body: bytes, host: str, shift: float, before: HostNews) -> Hos
 
 
 def _shifted(session: Session, shift: float) -> Session:
-    """Return a session with its times by our clock."""
+    """Return a session with its times by the clock of this host."""
     if not shift:
         return session
     evidence = session.evidence
@@ -208,7 +215,7 @@ def _shifted(session: Session, shift: float) -> Session:
 
 
 def digest(body: bytes) -> bytes:
-    """Return what tells whether a body has changed."""
+    """Return a hash that changes with a body."""
     return hashlib.sha256(body).digest()
 
 
@@ -217,7 +224,7 @@ def _doing(session: Session | None) -> str:
 
 
 def _shortened(session: Session) -> Session:
-    """Return a session without what is of use on its own host alone, and with short texts."""
+    """Return a session with short texts, and without fields that are useful only on its own host."""
     session = bounded(session)
     kept: dict[str, Any] = {
         name: value[:_MAX_TEXT]

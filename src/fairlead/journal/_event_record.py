@@ -1,8 +1,15 @@
-"""Bounds what a record keeps of a payload: all of an ordinary one, the beginnings of a large one, always one line."""
+"""Makes the record of an event.
+
+A record keeps all of an ordinary payload, but only the beginnings of the texts and lists of a large one. A payload is
+always one line.
+"""
 
 from __future__ import annotations
 
+from time import time
+
 from fairlead.events import decode_json
+from fairlead.journal._records import MAX_REASON_LENGTH, Caller, EventRecord
 from fairlead.structs import Raw, compact_json, json_decoder
 from fairlead.structs import encode_json as _encode
 from fairlead.text import replace_surrogates
@@ -11,8 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from fairlead.events import Event
+    from fairlead.journal._records import Route, Verdict
+
 MAX_PAYLOAD_BYTES = 16 * 1024
-"""Bytes kept of a payload. The whole record stays below twice that."""
+"""Bytes kept of a payload. The whole record stays below twice that size."""
 
 MAX_DEPTH = 60
 """Nesting levels kept. A far deeper value would decode in one process and fail in another with a smaller stack."""
@@ -25,18 +35,76 @@ _MAX_INVALID_LENGTH = 2000
 _LF, _CR, _LIST = b"\n\r["  # searching bytes for an integer is much faster than for a one-byte string
 
 _as_raw = json_decoder(Raw)
+_NO_CALLER = Caller()
+_TIME_DIGITS = 16
 
 
-def record_payload(raw: bytes) -> tuple[Raw, bool]:
+def event_record(  # noqa: PLR0913 - one parameter a field
+    name: str,
+    kind: str,
+    payload: bytes,
+    event: Event | None,
+    *,
+    client: str,
+    route: Route,
+    verdict: Verdict,
+    exit_code: int,
+    reason: str = "",
+    seconds: float = 0.0,
+    steps: int = 0,
+    hook: str = "",
+    caller: Caller = _NO_CALLER,
+) -> EventRecord:
+    """Return the record of an event. `event` is `None` if the payload could not be parsed."""
+    recorded, cut = record_payload(payload, is_valid=event is not None)
+    session = agent = tool = cwd = ""
+    if event is not None:
+        kind, session, agent, tool = event.event_name, event.session_id, event.agent_id or "", event.tool_name or ""
+        cwd = event.cwd or ""
+    return EventRecord(
+        id=name,
+        at=started_at(name),
+        event=kind,
+        client=client,
+        session=session,
+        agent=agent,
+        tool=tool,
+        cwd=cwd,
+        route=route,
+        verdict=verdict,
+        exit=exit_code,
+        reason=reason[:MAX_REASON_LENGTH],
+        seconds=round(seconds, 6),
+        steps=steps,
+        hook=hook,
+        caller=caller,
+        payload=recorded,
+        cut=cut,
+    )
+
+
+def started_at(name: str) -> float:
+    """Return when an event started: an id made by a launcher begins with that time. For any other id, return now."""
+    try:
+        return int(name[:_TIME_DIGITS], 16) / 1e9
+    except ValueError:
+        return time()
+
+
+def record_payload(raw: bytes, *, is_valid: bool = False) -> tuple[Raw, bool]:
     """Return what a record keeps of a payload, and whether anything was cut.
 
-    The result is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string.
+    The result is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string. `is_valid` says
+    that all of the payload was decoded before.
     """
     if len(raw) <= MAX_PAYLOAD_BYTES:
         try:
-            kept = _as_raw(raw)
-            if not raw.isascii():
-                raw.decode()  # msgspec does not check the encoding of strings that it skips
+            if is_valid and b"\\u" not in raw:  # a lone surrogate, which some decoders accept, is not kept
+                kept = Raw(raw)
+            else:
+                kept = _as_raw(raw)
+                if not raw.isascii():
+                    raw.decode()  # msgspec does not check the encoding of strings that it skips
             if raw.count(b"{") + (_LIST in raw and raw.count(b"[")) <= MAX_DEPTH:
                 if _LF not in raw and _CR not in raw:
                     return kept, False
@@ -62,16 +130,16 @@ def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
         return _record_invalid(raw)
     whole = ((len(raw), len(raw)),) if len(raw) <= 4 * MAX_PAYLOAD_BYTES else ()  # much of it may be whitespace
     for max_length, max_items in whole + _LIMITS:
-        cutter = _Cutter(max_length, max_items)
-        cut = _encode(cutter.cut(value))
+        truncator = _Truncator(max_length, max_items)
+        cut = _encode(truncator.cut(value))
         if len(cut) <= MAX_PAYLOAD_BYTES:
-            kept = cut if cutter.has_changed else _as_written(raw, cut)
-            return Raw(kept if len(kept) <= MAX_PAYLOAD_BYTES else cut), cutter.has_cut
+            kept = cut if truncator.has_changed else _as_written(raw, cut)
+            return Raw(kept if len(kept) <= MAX_PAYLOAD_BYTES else cut), truncator.has_cut
     return _record_invalid(raw)
 
 
 def _as_written(raw: bytes, decoded: bytes) -> bytes:
-    """Return the payload without its line breaks; as it was decoded, if a key that comes twice hides a surrogate."""
+    """Return the payload without its line breaks; if a repeated key hides a surrogate, return `decoded`."""
     try:
         return compact_json(raw)
     except ValueError:
@@ -85,7 +153,7 @@ def _record_invalid(raw: bytes) -> tuple[Raw, bool]:
     return Raw(_encode(text[:_MAX_INVALID_LENGTH] + "…" * is_cut)), is_cut
 
 
-class _Cutter:
+class _Truncator:
     """Bounds the texts, lists, objects and nesting of a JSON value."""
 
     def __init__(self, max_length: int, max_items: int) -> None:
@@ -94,7 +162,7 @@ class _Cutter:
         self.has_cut = False
         """Something was left out."""
         self.has_changed = False
-        """Something was left out, or could not be written as it was."""
+        """Something was left out, or had to be replaced because it cannot be encoded."""
 
     def cut(self, value: Any, depth: int = 1) -> Any:
         """Return the value, or as much of it as the limits allow."""

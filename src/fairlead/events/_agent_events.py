@@ -1,7 +1,7 @@
-"""Events of what an agent does: its tools, subagents and tasks.
+"""Events of an agent's work: tools, subagents and tasks.
 
-Only the fields that identify an event are required. Older clients, other clients and hand-written payloads omit the
-rest; fields of newer clients go into `extra`. The fields are those seen in runs of clients 2.1.197 and 2.1.325.
+Only the fields that identify an event are required, because older clients, other clients and hand-written payloads omit
+the rest. Fields of newer clients go into `extra`. The fields were seen in runs of clients 2.1.197 and 2.1.325.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING or not LIGHT:  # msgspec reads the annotations
 
 
 class ToolEvent(Event, frozen=True, kw_only=True):
-    """The base of the events about one tool call."""
+    """The base class of the events about one tool call."""
 
     subject_field: ClassVar[str | None] = "tool_name"
     required_text: ClassVar[tuple[str, ...]] = (*Event.required_text, "tool_name")
-    tool_name: str
+    tool_name: str  # type: ignore[misc]  # a field here, a constant of every other event
     tool_input: dict[str, Any] = {}
     tool_use_id: str | None = None
     mcp_server: dict[str, Any] | None = None
 
 
 class PreToolUse(ToolEvent, frozen=True, kw_only=True):
-    """A tool is about to run. The gate that all guards check."""
+    """A tool is about to run. The guards check this event."""
 
     can_block: ClassVar[bool] = True
     tool_input: dict[str, Any]
@@ -56,7 +56,7 @@ class PostToolUse(ToolEvent, frozen=True, kw_only=True):
 
     @property
     def tool_result(self) -> Any:
-        """The tool's response, in the form of that tool."""
+        """The tool's response. Its form depends on the tool."""
         return self.tool_response
 
 
@@ -95,14 +95,14 @@ class SubagentStart(Event, frozen=True, kw_only=True):
 
     @property
     def agent_transcript(self) -> str | None:
-        """The path of the subagent's transcript: as sent, or where the client writes it."""
+        """The path of the subagent's transcript: from the payload, or else the path that the client uses by default."""
         if self.agent_transcript_path is not None or self.transcript_path is None:
             return self.agent_transcript_path
         return f"{self.transcript_path.removesuffix('.jsonl')}/subagents/agent-{self.agent_id}.jsonl"
 
 
 class SubagentStop(Event, frozen=True, kw_only=True):
-    """A subagent has answered. Compaction fires one too, with a blank `agent_type` and no start."""
+    """A subagent has answered. Compaction fires this event too, with a blank `agent_type` and no `SubagentStart`."""
 
     keeps_going: ClassVar[bool] = True
     subject_field: ClassVar[str | None] = "agent_type"
@@ -129,7 +129,7 @@ class TeammateIdle(Event, frozen=True, kw_only=True):
 
 
 class TaskEvent(Event, frozen=True, kw_only=True):
-    """The base of the events about one task of the agent's list."""
+    """The base class of the events about one task of the agent's list."""
 
     can_block: ClassVar[bool] = True
     task_id: str | None = None

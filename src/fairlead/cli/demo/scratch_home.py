@@ -23,12 +23,12 @@ TIMEOUT = 15.0
 
 _POLL_INTERVAL = 0.01
 _MAX_FOLDER_LENGTH = 60
-"""Bytes of the path of the temporary folder: a socket below it may have a path of about a hundred."""
+"""Maximum length of the temporary folder's path in bytes. The path of a socket below it may have about 100."""
 
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` on SIGTERM and SIGHUP, too, which would end Python without cleaning up."""
+    """Raise `KeyboardInterrupt` on SIGTERM and SIGHUP, too. By default they end Python without a cleanup."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in numbers]
     try:
@@ -54,7 +54,7 @@ class ScratchHome(msgspec.Struct, frozen=True):
         return f"{self.folder}/fairlead/run/daemon.sock"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a process in this home. Of the user's own, only language and PATH are kept."""
+        """Return the environment of a process in this home. From the user's it keeps PATH, TERM, TZ and the locale."""
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "LANG", "TERM", "TZ"} or k.startswith("LC_")}
         moved = {f"XDG_{name}_HOME": f"{self.folder}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
         return {
@@ -95,7 +95,7 @@ def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
 
 
 def _stop_daemon(home: ScratchHome) -> None:
-    """Stop the daemon, also one that has just been started and does not answer yet."""
+    """Stop the daemon, even if it has just been started and does not answer yet."""
     if not Path(home.folder, "fairlead/run/starting").exists():
         return
     wait_for(home.status)
@@ -108,7 +108,7 @@ def _stop_daemon(home: ScratchHome) -> None:
 
 
 def _daemon_pid(home: ScratchHome) -> int:
-    """Return the process that holds the daemon's lock; 0 if none does."""
+    """Return the pid of the process that holds the daemon's lock; 0 if none does."""
     try:
         text = Path(home.folder, "fairlead/run/daemon.lock").read_text("ascii").strip()
     except OSError:
@@ -124,10 +124,10 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def wait_for(look: Callable[[], Any]) -> Any:
-    """Return what `look` returns as soon as that is true; `None` if the time is up."""
+def wait_for(poll: Callable[[], Any]) -> Any:
+    """Call `poll` until it returns a true value, and return that value; `None` after the timeout."""
     deadline = perf_counter() + TIMEOUT
-    while not (result := look()):
+    while not (result := poll()):
         if perf_counter() > deadline:
             return None
         sleep(_POLL_INTERVAL)

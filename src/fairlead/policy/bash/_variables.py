@@ -26,7 +26,7 @@ _LOADED: Final = re.compile(r"(?:--(?:require|import|loader|experimental-loader)
 
 
 def variable_effects(name: str, value: str) -> Iterator[Effect]:
-    """Yield what a program runs because of a variable."""
+    """Yield the commands and files that programs run because of an environment variable."""
     if is_unknown(value) or not value:
         return
     text = plain(value)

@@ -1,4 +1,4 @@
-"""Where a process of this user runs, and with which variables it was started. Linux only: it reads `/proc`."""
+"""The folder, the variables and the start time of a process of this user. Linux only: it reads `/proc`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MAX_BYTES = 1 << 20
 
 
 def process_variables(pid: int, names: Iterable[str]) -> dict[str, str]:
-    """Return some of the variables that a process was started with; those that are not set or not known are absent."""
+    """Return the named variables that a process was started with. Variables that are unset or unknown are left out."""
     try:
         with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
             pairs = (pair.partition(b"=") for pair in file.read(_MAX_BYTES).split(b"\0"))
-            found = {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+            variables = {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
     except OSError:
         return {}
-    return {name: found[name] for name in names if name in found}
+    return {name: variables[name] for name in names if name in variables}
 
 
 def process_folder(pid: int) -> str:

@@ -1,4 +1,4 @@
-"""Turns deliveries that other hosts have to know about into parcels, in the order in which they were stored."""
+"""Builds packets from deliveries whose changes other hosts must receive, in the order in which they were stored."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fairlead.mail.remote import (
     MAX_RECEIPTS,
     MESSAGE,
     RECEIPT,
-    MessageParcel,
-    NewParcel,
+    AgentAddress,
+    MessagePacket,
+    NewPacket,
     Origin,
-    ParcelSender,
-    Party,
+    PacketSender,
     Receipt,
-    ReceiptParcel,
+    ReceiptPacket,
     encode,
 )
 from fairlead.store._backend import batches
-from fairlead.store._prepared import Prepared
+from fairlead.store._prepared import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._rows import message_from
 from fairlead.store.mail._tables import agents, deliveries
@@ -33,38 +33,38 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _HOST_LOST = "the host of the agent is not known any more"
-_PENDING = Prepared(select(pending).order_by(pending.c.id).limit(bindparam("limit")))
-_STATE = Prepared(
+_PENDING = PreparedStatement(select(pending).order_by(pending.c.id).limit(bindparam("limit")))
+_STATE = PreparedStatement(
     select(deliveries, origins.c.host.label("origin"), origins.c.number.label("origin_number"))
     .join_from(deliveries, origins, deliveries.c.message == origins.c.message)
     .where(queries.DELIVERY_IS)
 )
-_MESSAGE = Prepared(queries.MESSAGE)
-_PARTIES = Prepared(
+_MESSAGE = PreparedStatement(queries.MESSAGE)
+_RECIPIENTS = PreparedStatement(
     select(agents.c.id, agents.c.name, agents.c.host, agents.c.remote)
     .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
     .where(queries.OF_MESSAGE)
     .order_by(agents.c.id)
 )
-_ORIGIN = Prepared(select(origins.c.host, origins.c.number).where(origins.c.message == bindparam("message")))
-_THREAD = Prepared(select(threads.c.host, threads.c.number).where(threads.c.thread == bindparam("message")))
+_ORIGIN = PreparedStatement(select(origins.c.host, origins.c.number).where(origins.c.message == bindparam("message")))
+_THREAD = PreparedStatement(select(threads.c.host, threads.c.number).where(threads.c.thread == bindparam("message")))
 
 
-class Sealer:
-    """Makes the parcels of one transaction. They keep the order; receipts that follow each other share one."""
+class PacketWriter:
+    """Writes packets in one transaction. They keep the order of the rows; successive receipts share a packet."""
 
     def __init__(self, connection: Connection, local_host: str, local_name: str, at: float) -> None:
-        """Write within this transaction, as this host."""
+        """Use the transaction of a connection. `local_host` is the origin of the packets."""
         self._connection = connection
         self._local_host = local_host
         self._local_name = local_name
         self._at = at
         self._receipts: dict[str, dict[tuple[int, int], Receipt]] = {}
-        """Receipts that are not in a parcel yet, by host."""
-        self._parcels: list[tuple[NewParcel, int]] = []
+        """Receipts that are not in a packet yet, by host."""
+        self._packets: list[tuple[NewPacket, int]] = []
 
-    def seal(self, limit: int) -> int:
-        """Turn the first pending rows into parcels, and return how many rows that were."""
+    def write(self, limit: int) -> int:
+        """Write packets for the first pending rows, and return the number of rows."""
         rows = self._rows(limit)
         recipients: dict[int, list[int]] = {}
         for row in rows:
@@ -77,13 +77,16 @@ class Sealer:
                 self._add_message(row.message, recipients.pop(row.message))
         for target in list(self._receipts):
             self._flush(target)
-        append(self._connection, self._parcels, self._at)
+        append(self._connection, self._packets, self._at)
         for batch in batches([row.id for row in rows]):
             self._connection.execute(delete(pending).where(pending.c.id.in_(batch)))
         return len(rows)
 
     def _rows(self, limit: int) -> list[Any]:
-        """Return the first rows, and all of the last message: its recipients on a host share a parcel."""
+        """Return the first pending rows, and the remaining rows of the last message.
+
+        Its recipients on the same host share a packet.
+        """
         rows = list(_PENDING.rows(self._connection, {"limit": limit}))
         if len(rows) == limit and rows[-1].kind == MESSAGE:
             last = rows[-1]
@@ -94,7 +97,7 @@ class Sealer:
     # -- receipts --------------------------------------------------------------------------------------
 
     def _add_receipt(self, message: int, recipient: int) -> None:
-        """Add the state of a delivery as it is now: a later one replaces it."""
+        """Add the current state of a delivery. It replaces an earlier receipt of the same delivery."""
         rows = _STATE.rows(self._connection, {"agent": recipient, "message": message})
         if not rows:  # pruned, or lost with a damaged database
             return
@@ -116,8 +119,8 @@ class Sealer:
 
     def _flush(self, target: str) -> None:
         if receipts := self._receipts.pop(target, None):
-            body = encode(ReceiptParcel(tuple(receipts.values())))
-            self._parcels.append((NewParcel(target, RECEIPT, body), 0))
+            body = encode(ReceiptPacket(tuple(receipts.values())))
+            self._packets.append((NewPacket(target, RECEIPT, body), 0))
 
     # -- messages --------------------------------------------------------------------------------------
 
@@ -125,25 +128,25 @@ class Sealer:
         rows = _MESSAGE.rows(self._connection, {"message": number})
         if not rows:  # lost with a damaged database
             return
-        parties = _PARTIES.rows(self._connection, {"message": number})
+        all_recipients = _RECIPIENTS.rows(self._connection, {"message": number})
         by_host: dict[str, list[Any]] = {}
-        for party in parties:
-            if party.id in recipients:
-                by_host.setdefault(party.host, []).append(party)
-        lost_ids = {party.id for party in by_host.pop("", [])}
+        for agent in all_recipients:
+            if agent.id in recipients:
+                by_host.setdefault(agent.host, []).append(agent)
+        lost_ids = {agent.id for agent in by_host.pop("", [])}
         bounce(self._connection, [(number, recipient) for recipient in lost_ids], self._at, _HOST_LOST)
         for host, chosen in by_host.items():
             self._flush(host)
-            others = [self._party(one) for one in parties if one.host != host and one.id not in lost_ids]
-            parcel = self._parcel(rows[0], tuple(party.remote for party in chosen), tuple(others))
-            self._parcels.append((NewParcel(host, MESSAGE, encode(parcel)), number))
+            others = [self._agent_address(one) for one in all_recipients if one.host != host and one.id not in lost_ids]
+            packet = self._packet(rows[0], tuple(agent.remote for agent in chosen), tuple(others))
+            self._packets.append((NewPacket(host, MESSAGE, encode(packet)), number))
 
-    def _parcel(self, row: Any, recipients: tuple[int, ...], others: tuple[Party, ...]) -> MessageParcel:
+    def _packet(self, row: Any, recipients: tuple[int, ...], others: tuple[AgentAddress, ...]) -> MessagePacket:
         message = message_from(row)
-        return MessageParcel(
+        return MessagePacket(
             number=message.id,
             at=message.at,
-            sender=ParcelSender(row.sender, message.sender, message.project),
+            sender=PacketSender(row.sender, message.sender, message.project),
             recipients=recipients,
             others=others,
             to=tuple(self._address(one) for one in message.to),
@@ -157,15 +160,15 @@ class Sealer:
             reply_to=self._origin(_ORIGIN, message.reply_to) if message.reply_to else None,
         )
 
-    def _party(self, row: Any) -> Party:
+    def _agent_address(self, row: Any) -> AgentAddress:
         if row.host:
-            return Party(row.host, row.remote, row.name.partition("@")[0])
-        return Party(self._local_host, row.id, row.name)
+            return AgentAddress(row.host, row.remote, row.name.partition("@")[0])
+        return AgentAddress(self._local_host, row.id, row.name)
 
     def _address(self, written: str) -> str:
         return written if written.startswith("#") or "@" in written else f"{written}@{self._local_name}"
 
-    def _origin(self, query: Prepared, number: int) -> Origin:
-        """Return where a message or a thread began: here, if the query does not find it."""
+    def _origin(self, query: PreparedStatement, number: int) -> Origin:
+        """Return the origin of a message or a thread. If the query finds none, it is this host."""
         rows = query.rows(self._connection, {"message": number})
         return Origin(*rows[0]) if rows else Origin(self._local_host, number)
