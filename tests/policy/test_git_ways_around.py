@@ -342,6 +342,16 @@ def test_a_file_tool_that_writes_what_git_runs_leads_to_a_question(project: Path
     assert "in later commands" in (output.reason or "")
 
 
+def test_a_file_tool_that_writes_what_git_runs_leads_to_a_question_if_the_repository_is_a_link(
+    project: Path,
+) -> None:
+    (project / ".git").rename(project / "data")
+    (project / ".git").symlink_to("data")
+    tool_input = {"file_path": str(project / ".git/hooks/pre-commit"), "content": "x"}
+    event = PreToolUse(session_id="s", tool_name="Write", tool_input=tool_input, cwd=str(project))
+    assert verdict(make_guards(project).check(event).output) == "ask"
+
+
 def test_git_s_other_files_are_no_matter_of_it(project: Path) -> None:
     for name in (".git/COMMIT_EDITMSG", ".git/info/exclude", "hooks/pre-commit", ".gitignore", ".gitattributes"):
         tool_input = {"file_path": str(project / name), "content": "x"}

@@ -6,7 +6,7 @@ cache are the same. A folder above may change for many reasons (a home, `/tmp`):
 folder, and has the same policy and repository as before.
 
 The daemon also watches the folders (`watch_folders`): as long as nothing has changed in any of them, only the files are
-checked, and these at intervals.
+checked. The kernel does not report what is written to them through a memory mapping, another name, or a mount.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from stat import S_ISREG
-from time import monotonic, time_ns
+from time import time_ns
 
 from fairlead.policy.config._disk_cache import MIN_AGE
 from fairlead.policy.config._lookup import NAMES
@@ -34,9 +34,6 @@ _MAX_ENTRIES = 1024
 _NOTHING: Mapping[str, object] = {}
 _UNSTABLE = 0
 """Stored instead of the change time of a folder that has just changed: a further change could leave the same time."""
-_FILES_INTERVAL = 0.1
-"""Seconds after which files are checked although nothing has changed in their folders: the kernel does not report
-what is written through a memory mapping of a file, or while a program keeps it open."""
 
 
 class _Dependency:
@@ -65,34 +62,25 @@ class _Dependency:
 class _Entry:
     """A policy, and the files and folders that it depends on."""
 
-    __slots__ = ("dependencies", "files", "generation", "interval", "is_watchable", "loaded", "next_check")
+    __slots__ = ("dependencies", "files", "generation", "is_watchable", "loaded")
 
     def __init__(self, loaded: LoadedPolicy, dependencies: tuple[_Dependency, ...]) -> None:
         self.loaded = loaded
         self.dependencies = dependencies
         self.files: tuple[_Dependency, ...] = ()
-        """The files that are checked at intervals even if nothing has changed in the folders."""
+        """The files that are checked even if nothing has changed in the folders."""
         self.generation = 0
         """The generation of the watch when the entry was last checked."""
         self.is_watchable = True
-        self.interval = 0.0
-        """Seconds between two checks of the files; 0 if a file can also be written under another name."""
-        self.next_check = 0.0
-        """When the files are checked again, on the monotonic clock."""
 
     def watch(self, watch: FolderWatch) -> bool:
         """Start to watch the folders; return `False` if one of them cannot be watched."""
         files: list[_Dependency] = []
-        self.interval = _FILES_INTERVAL
         for dependency in self.dependencies:
             path = dependency.path
             if dependency.stamp is not None and dependency.contents is None and _is_file(path):
                 files.append(dependency)
-                is_watched = watch.add_file(path)
-                self.interval = self.interval if _has_one_name(path) else 0.0
-            else:
-                is_watched = watch.add(path, every_name=dependency.contents is None)
-            if not is_watched:
+            elif not watch.add(path, every_name=dependency.contents is None):
                 self.is_watchable = False
                 return False
         self.files = tuple(files)
@@ -106,8 +94,6 @@ class _Watching:
     lookups: dict[str, Stamp] | None = None
     generation = 0
     """The generation of the watch, within `shared_lookups`; 0 outside."""
-    now = 0.0
-    """When `shared_lookups` began, on the monotonic clock; 0 outside."""
 
 
 def watch_folders() -> None:
@@ -133,17 +119,10 @@ class shared_lookups:  # noqa: N801 - reads as a statement
         _Watching.lookups = {}
         if _Watching.watch is not None:
             _Watching.generation = _Watching.watch.generation()
-            _Watching.now = monotonic()
 
     def __exit__(self, *_: object) -> None:
         _Watching.lookups = None
         _Watching.generation = 0
-        _Watching.now = 0.0
-
-
-def is_watched(folder: str) -> bool:
-    """Return whether a folder is known to have no link above it. For the event loop, within `shared_lookups`."""
-    return _Watching.generation > 0 and _Watching.watch is not None and _Watching.watch.has(folder)
 
 
 _entries: dict[Hashable, _Entry] = {}
@@ -161,16 +140,14 @@ def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching
     watch = _Watching.watch if is_watching and entry.is_watchable else None
     if watch is None:
         return entry.loaded if _is_current(key, entry.dependencies, known, _Watching.lookups) else None
-    generation, now = _Watching.generation or watch.generation(), _Watching.now or monotonic()
+    generation = _Watching.generation or watch.generation()
     if entry.generation == generation:
-        if now < entry.next_check:
-            return entry.loaded
         is_current = _is_current(key, entry.files, known, _Watching.lookups)
     elif entry.watch(watch):  # earlier lookups are older than the watch
         is_current = _is_current(key, entry.dependencies, _NOTHING, None)
     else:
         is_current = _is_current(key, entry.dependencies, known, _Watching.lookups)
-    entry.generation, entry.next_check = generation, now + entry.interval
+    entry.generation = generation
     return entry.loaded if is_current else None
 
 
@@ -247,12 +224,3 @@ def _is_file(path: str) -> bool:
         return S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _has_one_name(path: str) -> bool:
-    """Return whether a file can only be written under this name: it is no link, and has no other hard link."""
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    return S_ISREG(status.st_mode) and status.st_nlink == 1

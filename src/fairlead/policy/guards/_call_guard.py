@@ -142,7 +142,7 @@ class CallGuard:
         if target.is_folder:
             evaluation.changed_folders[target.real] = None
         evaluation.changes.append(FileChange(target, access.below or moves or access.mode == "delete"))
-        if (writes or moves) and "/.git/" in target.disk_path:
+        if (writes or moves) and any("/.git/" in name for name in target.names):
             self._shell.git.check_written(evaluation, target)
         blocked = self._files.check_edit(evaluation, target, adds=writes and not access.below, writes=writes)
         if blocked is None and target.is_folder and (moves or access.mode == "delete"):

@@ -11,7 +11,6 @@ from fairlead.clients import client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
-from fairlead.policy.config._memory_cache import is_watched
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
@@ -177,8 +176,6 @@ class _Checks:
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
         evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
-        if not may_block and is_watched(evaluation.cwd):
-            evaluation.paths.skip_parents()
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
         if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:

@@ -25,10 +25,11 @@ _EVENT = struct.Struct("iIII")
 """The watch, the mask of what happened, a cookie, and the length of the name that follows."""
 _MOVED = 0xEC00
 """IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED: a path may lead to another folder now."""
-_MASK = 0x1000FCC
-"""IN_ATTRIB, IN_CLOSE_WRITE, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF.
+_MASK = 0x3000FC4
+"""IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE, IN_DELETE_SELF, IN_MOVE_SELF.
 
-With IN_ONLYDIR: only folders can be watched."""
+With IN_ONLYDIR and IN_DONT_FOLLOW: neither files nor links can be watched."""
+_MAX_DEPTH = 100
 _LOCAL = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"tmpfs", b"f2fs", b"zfs", b"overlay", b"bcachefs"})
 """File systems that only this kernel changes."""
 
@@ -42,6 +43,11 @@ class FolderWatch:
         self._names = set(self._own_names)
         """The names to watch for, and the names of missing files and folders."""
         self._watches: dict[str, int] = {}
+        self._complete: set[str] = set()
+        """The watched folders of which all folders above are watched, too."""
+        self._folder_names: set[bytes] = set()
+        """The names of the watched folders. The kernel reports the end of a folder only when no process uses it any
+        more, but the change of its name in the folder above at once."""
         self._added = 0
         self._whole: set[int] = set()
         """Folders in which every name matters."""
@@ -66,46 +72,42 @@ class FolderWatch:
         for descriptor, _ in self._changes.poll(0):
             if descriptor == self._mounts:
                 self._types = []
-                self._watches.clear()
+                self._forget()
                 self._generation += 1
             elif self._read():
                 self._generation += 1
         return self._generation
-
-    def has(self, path: str) -> bool:
-        """Return whether a folder is watched: then neither it nor a folder above it is a link."""
-        return path in self._watches
-
-    def add_file(self, path: str) -> bool:
-        """Watch a file by its folder: it counts as changed once a program that wrote to it has closed it."""
-        folder, _, name = path.rpartition("/")
-        self._names.add(os.fsencode(name))
-        return self.add(folder or "/")
 
     def add(self, path: str, *, every_name: bool = False) -> bool:
         """Watch a folder, or the nearest folder above a missing path. Return `False` if it cannot be watched.
 
         With `every_name`, changes of all names in the folder count.
         """
-        known = self._watches.get(path, -1)
-        if known >= 0 and not (every_name and known not in self._whole):
-            return True  # and so are the folders above: a change of any of their names forgets all watches
+        if path in self._complete and (not every_name or self._watches[path] in self._whole):
+            return True
+        above, _, name = path.rpartition("/")
         try:
-            if not S_ISDIR(os.lstat(path).st_mode):
+            if not S_ISDIR(os.lstat(path).st_mode) or path.count("/") > _MAX_DEPTH or not self._is_local(path):
                 return False
         except FileNotFoundError:
-            above, _, name = path.rpartition("/")
             self._names.add(os.fsencode(name))
             return self.add(above or "/")
         except (OSError, ValueError):
             return False
-        if os.path.realpath(path) != path or not self._is_local(path):
-            return False
+        return self._add_existing(path, every_name=every_name)
+
+    def _add_existing(self, path: str, *, every_name: bool) -> bool:
         watch = self._watch(path)
-        if watch >= 0 and every_name:
+        if watch < 0 or os.path.realpath(path) != path:  # it was watched first: a later change is reported
+            return False
+        if every_name:
             self._whole.add(watch)
-        # The folders above may be renamed, too.
-        return watch >= 0 and (path == "/" or self.add(path.rpartition("/")[0] or "/"))
+        if path != "/" and not self.add(path.rpartition("/")[0] or "/"):  # the folders above may be renamed, too
+            return False
+        if path not in self._watches:
+            return self.add(path, every_name=every_name)  # there were too many watches meanwhile
+        self._complete.add(path)
+        return True
 
     def _watch(self, path: str) -> int:
         watch = self._watches.get(path, -1)
@@ -116,6 +118,7 @@ class FolderWatch:
             watch = self._libc.inotify_add_watch(self._queue, os.fsencode(path), _MASK)
             if watch >= 0:
                 self._watches[path] = watch
+                self._folder_names.add(os.fsencode(path.rpartition("/")[2]))
         return watch
 
     def _open_queue(self) -> int:
@@ -130,10 +133,16 @@ class FolderWatch:
         self._queue = self._open_queue()
         self._changes.register(self._queue, EPOLLIN)
         self._added = 0
-        self._watches.clear()
+        self._forget()
+        self._folder_names.clear()
         self._whole.clear()
         self._names = set(self._own_names)
         self._generation += 1
+
+    def _forget(self) -> None:
+        """Look at every path again before it counts as watched: it may lead to another folder now."""
+        self._watches.clear()
+        self._complete.clear()
 
     def _read(self) -> bool:
         """Read the queue. Return whether anything that matters has changed."""
@@ -145,9 +154,10 @@ class FolderWatch:
                     watch, what, _, length = _EVENT.unpack_from(data, at)
                     at += _EVENT.size + length
                     name = data[at - length : at].rstrip(b"\0")
-                    matters = matters or not name or name in self._names or watch in self._whole
-                    if what & _MOVED:
-                        self._watches.clear()
+                    is_folder = name in self._folder_names
+                    matters = matters or not name or is_folder or name in self._names or watch in self._whole
+                    if is_folder or what & _MOVED:
+                        self._forget()
         return matters
 
     def _is_local(self, path: str) -> bool:

@@ -223,10 +223,6 @@ class PathResolver:
         self._resolved: dict[str, ResolvedPath] = {}
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
-    def skip_parents(self) -> None:
-        """Assume that there is no link on the way to the working folder: it is watched."""
-        self._status[self.cwd] = S_IFDIR
-
     def resolve(self, path: str) -> ResolvedPath:
         """Resolve a path."""
         cached = self._resolved.get(path)
