@@ -207,6 +207,8 @@ def events_page() -> str:
         "A field that the client did not send is `None`. What it sent and no field holds is in `extra`.",
         "",
         field_table(Event),
+        "`tool_name` is `None` on events that are not about a tool call.",
+        "",
         *_members(Event),
         *(section for kind in HookEvent for section in _event_section(kind.type)),
         "## OtherEvent",

@@ -134,3 +134,9 @@ def test_a_payload_cannot_set_fields_that_are_not_the_clients() -> None:
     event = parse('{"hook_event_name":"Stop","session_id":"s","fairlead:client":"x","fairlead:metadata":{"a":1}}')
     assert (event.client, event.metadata) == ("claude", None)
     assert event.extra == {"fairlead:client": "x", "fairlead:metadata": {"a": 1}}
+
+
+@pytest.mark.parametrize("key", ["fairlead:client", r"f\u0061irlead:client"])
+def test_a_payload_of_an_expected_event_cannot_set_them_with_escapes_either(key: str) -> None:
+    event = parse(f'{{"hook_event_name":"Stop","session_id":"s","{key}":"gemini"}}'.encode(), "Stop")
+    assert (event.client, event.extra) == ("claude", {"fairlead:client": "gemini"})

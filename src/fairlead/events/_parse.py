@@ -6,7 +6,7 @@ from time import time
 
 from fairlead.errors import PayloadError
 from fairlead.events._agent_events import SubagentStart
-from fairlead.events._event import LOCAL_FIELDS, Event, OtherEvent
+from fairlead.events._event import DEFAULT_CLIENT, LOCAL_FIELDS, Event, OtherEvent
 from fairlead.events._names import TYPES, HookEvent
 from fairlead.lazy import cache
 from fairlead.structs import LIGHT, NeedsMsgspec, ValidationError, convert, json_decoder
@@ -145,7 +145,7 @@ def _parse_expected(payload: bytes, name: HookEvent | str | None) -> Event | Non
         event = decode(payload)
     except (ValueError, RecursionError):
         return None
-    if event.received is not None or event.extra or event.metadata is not None:
+    if event.received is not None or event.extra or event.metadata is not None or event.client != DEFAULT_CLIENT:
         return None  # it names one of our own fields with escapes
     _set(event, "received", time())
     _check_text(event, event.required_text)
