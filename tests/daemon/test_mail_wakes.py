@@ -167,6 +167,32 @@ def test_it_waits_on_at_another_daemon(open_home: DaemonHome) -> None:
         assert '"hello"' in done.stderr
 
 
+@pytest.mark.parametrize("moment", ["at another daemon", "when mail is shown"])
+def test_a_policy_that_has_changed_since_the_session_began_is_not_trusted_by_it(
+    open_home: DaemonHome, moment: str
+) -> None:
+    home = open_home
+    home.policy(f"preToolUse: {{preventRootAdditions: false, uneditableFiles: [a]}}\n{WAKE}")
+    with home.daemon(), client(home, "fox-1") as fox, client(home, "owl-1") as owl:
+        until(home.has_mail, "there is mail")
+        for agent in (fox, owl):
+            agent.hook("SessionStart", source="startup")
+        waiter = owl.begin("SessionStart", "--wake", source="startup")
+        until(lambda: waiting(home) == 1, "it waits")
+        (home.project / ".fairlead.yaml").write_text(f"preToolUse: {{preventRootAdditions: false}}\n{WAKE}")
+
+        if moment == "at another daemon":
+            (first,) = home.daemons()
+            os.kill(first, signal.SIGKILL)
+            until(lambda: first not in home.daemons() and waiting(home) == 1, "it waits at another daemon")
+        else:
+            fox.send(owl.name, "hello")
+            assert waiter.end().exit_code == 2
+
+        edit = {"tool_name": "Edit", "tool_input": {"file_path": str(home.project / "a")}}
+        assert owl.hook("PreToolUse", **edit).exit_code == 2
+
+
 def test_a_gate_cannot_be_passed_by_it(posted: DaemonHome, owl: Client) -> None:
     posted.policy("preToolUse: {uneditableFiles: [a]}\n")
 

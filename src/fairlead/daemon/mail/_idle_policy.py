@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.events._recorder import EventRecorder
     from fairlead.daemon.mail._service import MailService
     from fairlead.daemon.mail._waiters import Mode, Waiter, WaitToken
-    from fairlead.decide import IdleSettings
+    from fairlead.decide import IdleSettings, PolicyContext
     from fairlead.events import Event, UserPromptSubmit
     from fairlead.mail import Agent, MessageService
 
@@ -128,22 +128,20 @@ class IdlePolicy:
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
         """Continue a stop that another process decided, or whose wait was interrupted. Mail shown at it is requeued."""
-        client = client_named(request.client)
-        event = client.parse(payload, request.event)
+        event = client_named(request.client).parse(payload, request.event)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         showing = _showing(request)
-        context = EventContext(event, request, client, inline=False)
+        context = _context(event, request) if not wakes and isinstance(event, Stop) else None
         try:
             if service is not None:
                 self._mail.requeue_all(service, request.id)
-                output = (
-                    self.show_mail(service, event, context, showing) if isinstance(event, Stop) and not wakes else None
-                )
+                if context is not None and isinstance(event, Stop):
+                    output = self.show_mail(service, event, context, showing)
         except MailError as error:
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
         if wakes:
             return self.wake(payload, request)
-        if not isinstance(event, Stop):
+        if context is None or not isinstance(event, Stop):
             return error_reply(NOT_FOUND, _ONLY_AT_STOP)
         if output is not None:
             reply = _blocked(event, request, output.reason or "", stdout)
@@ -269,8 +267,7 @@ class IdlePolicy:
     def _show(self, service: MessageService, agent: Agent, wait: WaitToken, showing: str) -> HookReply | None:
         self._mail.retry_undo(service)
         event, request = wait.event, wait.request
-        context = EventContext(event, request, client_named(request.client), inline=False)
-        if not self._may_cause_turn(service, agent, self.settings(context)):
+        if not self._may_cause_turn(service, agent, self.settings(_context(event, request))):
             return None
         pid = reader_pid(request.id) if request.receipts else None
         name = "wake" if wait.mode == "wake" else event.event_name
@@ -310,15 +307,21 @@ class IdlePolicy:
 
 def _should_wake(event: Event, request: HookRequest) -> bool:
     """Return whether mail wakes the agent of an event, by its policy. Another hook replies to the event itself."""
-    variables, caller = client_named(request.client).variables, request.caller
-    policy = find_event_policy(
-        event,
-        event.cwd or request.cwd,
-        project=request.env.get(variables.project_dir, ""),
-        process=(caller.pid, caller.start),
-        is_answered=False,
+    return idle_settings(event, _policy(event, request), request.env).stay == "wake"
+
+
+def _context(event: Event, request: HookRequest) -> EventContext:
+    """Return the context of an event that another process has answered."""
+    return EventContext(event, request, client_named(request.client), inline=False, policy=_policy(event, request))
+
+
+def _policy(event: Event, request: HookRequest) -> PolicyContext:
+    """Look up the policy. The event is answered elsewhere, so no session begins with it, and nobody gets notices."""
+    caller = request.caller
+    process = caller.pid, caller.start
+    return find_event_policy(
+        event, event.cwd or request.cwd, project=caller.project, process=process, is_answered=False
     )
-    return idle_settings(event, policy, request.env).stay == "wake"
 
 
 def _showing(request: HookRequest) -> str:
