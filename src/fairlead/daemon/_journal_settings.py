@@ -30,12 +30,18 @@ class JournalSettings:
             self._store.retain(apply_journal_settings())
             self._is_reported = False
         except FairleadError as error:
-            if not self._is_reported:
-                self._errors.report(f"the user-wide policy cannot be read, so the journal leaves out secrets: {error}")
-            self._is_reported = True
+            self._report(error)
 
     async def run_forever(self) -> None:
         """Read the settings at intervals."""
         while True:
             await asyncio.sleep(_INTERVAL)
-            await asyncio.to_thread(self.read)
+            try:
+                await asyncio.to_thread(self.read)
+            except Exception as error:  # noqa: BLE001 - it is tried again: without threads or memory, for example
+                self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        if not self._is_reported:
+            self._errors.report(f"the user-wide policy cannot be read, so the journal leaves out secrets: {error}")
+        self._is_reported = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from socket import SocketType
 
-_OWN_UID = struct.pack("i", os.getuid())
+_OWN_UID = struct.pack("I", os.getuid())
 _SOL_SOCKET = socket.SOL_SOCKET
 _PEERCRED: int | None = getattr(socket, "SO_PEERCRED", None)
 _CREDENTIALS = struct.Struct("3i")

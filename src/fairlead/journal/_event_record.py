@@ -54,9 +54,13 @@ def event_record(  # noqa: PLR0913 - one parameter a field
     steps: int = 0,
     hook: str = "",
     caller: Caller = _NO_CALLER,
+    is_valid: bool = False,
 ) -> EventRecord:
-    """Return the record of an event. `event` is `None` if the payload could not be parsed."""
-    recorded, cut = record_payload(payload, is_valid=event is not None)
+    """Return the record of an event. `event` is `None` if the payload could not be parsed.
+
+    `is_valid` says that all of the payload was decoded as JSON before, by `fairlead.events.parse`.
+    """
+    recorded, cut = record_payload(payload, is_valid=is_valid)
     session = agent = tool = cwd = ""
     if event is not None:
         kind, session, agent, tool = event.event_name, event.session_id, event.agent_id or "", event.tool_name or ""

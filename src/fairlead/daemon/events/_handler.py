@@ -32,8 +32,12 @@ _MAX_INLINE_PAYLOAD = 16 * 1024
 _MAX_INLINE_COMMAND = 2 * 1024
 """Bytes of a payload with a shell command, which takes longest to analyse."""
 _MAX_INLINE_SECONDS = 0.002
-_SLOW_INTERVAL = 1.0
-"""Seconds after which events that were slow are tried in the event loop again."""
+_MAX_THREAD_SECONDS = 0.25
+"""Seconds of an event in a thread after which the next one is not tried in the event loop. Threads wait for others."""
+_MIN_PAUSE = 1.0
+_MAX_PAUSE = 60.0
+"""Seconds after which events that were slow are tried in the event loop again. Each failure doubles them."""
+_NEVER = 0.0, 0.0
 _MAX_PLACES = 4096
 _MAX_PARSED = 256
 
@@ -126,7 +130,7 @@ class EventHandler:
         if may_wait and not context.has_waited:
             self._waiting.discard((request.cwd, request.event))
         elif not inline and not may_wait:
-            self._durations.note_first((request.cwd, request.event))
+            self._durations.note_in_thread((request.cwd, request.event), perf_counter() - started)
         steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
         try:
             hook = reaction.decided_by if reaction is not None else ""
@@ -231,6 +235,7 @@ class EventHandler:
             steps=steps,
             hook=hook,
             caller=request.caller,
+            is_valid=event is not None and request.is_read_strictly,
         )
         if inline:
             self._recorder.write_later(record, event)
@@ -239,17 +244,21 @@ class EventHandler:
 
 
 class _Durations:
-    """Folders in which events are slow: after two slow ones in a row, they are handled in threads for a while."""
+    """Decides, by their durations, which events are handled in the event loop.
+
+    After two slow ones in a row, or a very slow one in a thread, those of the place are handled in threads for a while.
+    """
 
     def __init__(self) -> None:
         self._known: set[_Place] = set()
         """Folders and event names of which an event was handled in a thread before: the first event reads files."""
-        self._slow: dict[_Place, float] = {}
-        """Folders and event names whose last event was slow → until when such events are handled in threads."""
+        self._slow: dict[_Place, tuple[float, float]] = {}
+        """Folders and event names whose last event was slow → until when such events are handled in threads, and for
+        how many seconds in all; 0 after the first slow one."""
 
     def are_quick(self, place: _Place) -> bool:
         """Return whether an event may be handled in the event loop."""
-        return place in self._known and not (self._slow and self._slow.get(place, 0.0) > monotonic())
+        return place in self._known and not (self._slow and self._slow.get(place, _NEVER)[0] > monotonic())
 
     def delay_before(self, place: _Place) -> float | None:
         """Return how long this thread was not scheduled so far, if the last event was slow."""
@@ -262,16 +271,22 @@ class _Durations:
         if seconds <= _MAX_INLINE_SECONDS:
             self._slow.pop(place, None)
         else:
-            if len(self._slow) >= _MAX_PLACES:
-                self._slow.clear()
-            self._slow[place] = 0.0 if delay_before is None else monotonic() + _SLOW_INTERVAL
+            self._pause(place, is_first=delay_before is None)
 
-    def note_first(self, place: _Place) -> None:
-        """Note that an event was handled in a thread."""
+    def note_in_thread(self, place: _Place, seconds: float) -> None:
+        """Note how long an event took in a thread."""
         if place not in self._known:
             if len(self._known) >= _MAX_PLACES:
                 self._known.clear()
             self._known.add(place)
+        if seconds > _MAX_THREAD_SECONDS:
+            self._pause(place, is_first=False)
+
+    def _pause(self, place: _Place, *, is_first: bool) -> None:
+        if len(self._slow) >= _MAX_PLACES:
+            self._slow.clear()
+        pause = 0.0 if is_first else min(max(_MIN_PAUSE, 2 * self._slow.get(place, _NEVER)[1]), _MAX_PAUSE)
+        self._slow[place] = monotonic() + pause, pause
 
     def forget(self, place: _Place) -> None:
         """Handle the next event in a thread."""

@@ -56,6 +56,8 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The variables that determine the folders of a process, in the order of `FOLDER_VARIABLES`."""
     known_client: Client | None = None
     """The client; `None` if it would have to be searched for on the disk."""
+    is_read_strictly: bool = False
+    """Whether the client's payloads are decoded by `fairlead.events.parse`, which accepts nothing but JSON."""
     client_folder: str = ""
     """The client's own folder, if a variable moves it."""
     is_headless: bool = False
@@ -144,6 +146,7 @@ def read_request(
         caller=caller,
         home=tuple([env.get(name, "") for name in FOLDER_VARIABLES]),
         known_client=loaded_client(client),
+        is_read_strictly=type(known).parse is Client.parse,
         client_folder=os.path.join(cwd, folder) if (folder := env.get(variables.config_dir, "")) else "",
         is_headless=known.is_headless(env),
     )

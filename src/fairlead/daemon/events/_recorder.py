@@ -150,7 +150,7 @@ class EventRecorder:
                 self._extensions.undo(record.id)
             return frozenset(record.id for record, _ in pending)
         self._watch_backlog(end)
-        self._written = pending
+        self._written += pending
         return _NONE
 
     def pass_on(self) -> None:

@@ -93,7 +93,7 @@ class IntegrityMonitor:
         for path in paths:
             dropped = self._written.add(os.path.join(cwd, path))
             if dropped is not None:
-                self._expect(os.path.realpath(dropped[0]), unseen=dropped[1])
+                self._expect_dropped(*dropped)
 
     def call_ended(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
@@ -129,14 +129,18 @@ class IntegrityMonitor:
             self._expect(change.path, but_not=project)
         return changes
 
-    def _expect(self, path: str, *, but_not: Project | None = None, unseen: int | None = None) -> None:
-        """Make other projects treat a change as known.
-
-        With `unseen`, only projects that have not seen the written path with this number.
-        """
+    def _expect(self, path: str, *, but_not: Project) -> None:
+        """Make other projects treat a change as known."""
         for project in list(self._projects.values()):
-            if project is not None and project is not but_not and (unseen is None or project.seen < unseen):
+            if project is not None and project is not but_not:
                 project.expect(path)
+
+    def _expect_dropped(self, path: str, number: int) -> None:
+        """Make the projects that have not seen a written path treat its change as known."""
+        unseen = [one for one in list(self._projects.values()) if one is not None and one.seen < number]
+        real = os.path.realpath(path) if unseen else path
+        for project in unseen:
+            project.expect(real)
 
     def _cause(self, project: Project, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
         unfinished = [one.summary for one in self.calls.take_unfinished(project.folders) if one is not call]

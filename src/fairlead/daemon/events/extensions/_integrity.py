@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 100
 _NOT_RUN = frozenset({"blocked", "failed"})
-_NAMES_FILES = frozenset({"file_write", "file_read", "search"})
-"""Kinds of tools whose calls change only files that they name."""
 
 
 def create(daemon: Daemon) -> IntegrityCheck:
@@ -62,7 +60,7 @@ class IntegrityCheck(EventExtension):
         """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return _may_change_files(context, event) and self._monitor.needs_full_check(context)
+            return context.client.may_change_files(event.tool_name) and self._monitor.needs_full_check(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
@@ -109,7 +107,7 @@ class IntegrityCheck(EventExtension):
             self._monitor.project(context)
         elif isinstance(event, ToolEvent) and context.tool_kind == "file_write":
             self._file_tool(context, event)
-        elif isinstance(event, ToolEvent) and _may_change_files(context, event):
+        elif isinstance(event, ToolEvent) and context.client.may_change_files(event.tool_name):
             return self._checked_tool(context, event)
         return None
 
@@ -134,11 +132,6 @@ class IntegrityCheck(EventExtension):
             del self._shown[next(iter(self._shown))]
         self._shown[context.request.id] = found
         return report(found[1])
-
-
-def _may_change_files(context: EventContext, event: ToolEvent) -> bool:
-    """Return whether a call may change files that it does not name."""
-    return context.tool_kind not in _NAMES_FILES and context.client.may_change_files(event.tool_name)
 
 
 def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:
