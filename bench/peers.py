@@ -11,6 +11,7 @@ import subprocess
 from contextlib import ExitStack, chdir
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -136,25 +137,45 @@ class _PeerBench:
         ]
 
     def at_once(self, effort: Effort) -> list[Row]:
-        """Start many hooks at once, and count how many are done in a second."""
-        total = AT_ONCE if effort.is_quick else 3 * AT_ONCE
-        edit = self._payloads["Edit"]
-        variants = {
-            "ours": self._hook("PreToolUse", edit),
-            "conclaude": conclaude("PreToolUse", edit, self._env),
-            "hcom": self._hcom.hook(edit) if self._hcom else None,
-        }
-        rates: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
-        for _ in range(1 if effort.is_quick else 3):
-            for name, samples in rates.items():
-                command = variants[name]
-                assert command is not None
-                samples.append(total / _many(command, total))
-        times = {name: Timing(max(samples), sorted(samples)[len(samples) // 2]) for name, samples in rates.items()}
-        what = f"PreToolUse, Edit, {AT_ONCE} processes at once"
+        """Start many processes at once, and count how many end in a second."""
+        edit, stop, (program, *me) = self._payloads["Edit"], self._payloads["Stop"], self._ours()["inbox"]
+        folder = self._home.folder / "at-once"
+        folder.mkdir()
+        with atm_hook(folder, edit) as atm, subtrate_commands(folder / "subtrate") as subtrate:
+            hcom = self._hcom.commands() if self._hcom else {}
+            groups: dict[str, dict[str, Command | None]] = {
+                "PreToolUse, Edit": {
+                    "ours": self._hook("PreToolUse", edit),
+                    "conclaude": conclaude("PreToolUse", edit, self._env),
+                    "hcom": self._hcom.hook(edit) if self._hcom else None,
+                    "cchooks": Command(CCHOOKS, self._env, edit) if find_spec("cchooks") else None,
+                    "atm-hook": atm,
+                },
+                "Stop, one command": {
+                    "ours": self._hook("Stop", stop),
+                    "conclaude": conclaude("Stop", stop, self._env),
+                },
+                "fairlead inbox": {
+                    "ours": Command([program, *me], self._env),
+                    "hcom": hcom.get("inbox"),
+                    "Subtrate": subtrate.get("inbox"),
+                },
+            }
+            rates = {what: _rates(effort, variants) for what, variants in groups.items()}
         return [
-            Row("peers", what, "/s", times["ours"], peer, times.get(peer), absent=ABSENT, target=_AHEAD)
-            for peer in ("conclaude", "hcom")
+            Row(
+                "peers",
+                f"{what}, {AT_ONCE} processes at once",
+                "/s",
+                rates[what]["ours"],
+                peer,
+                rates[what].get(peer),
+                absent=ABSENT,
+                target=_AHEAD,
+            )
+            for what, variants in groups.items()
+            for peer in variants
+            if peer != "ours"
         ]
 
     def _ours(self) -> dict[str, list[str]]:
@@ -211,6 +232,19 @@ def _timed(effort: Effort, variants: Mapping[str, Command | None]) -> dict[str, 
 def _row(what: str, ours: Timing, baseline: str, theirs: Timing | None, limit: float | None = None) -> Row:
     target = None if limit is None else Target("time", limit)
     return Row("peers", what, "ms", ours, baseline, theirs, target=target, absent=ABSENT)
+
+
+def _rates(effort: Effort, variants: Mapping[str, Command | None]) -> dict[str, Timing]:
+    """Return how many processes of each variant end in a second if many are started at once: maximum and median."""
+    rounds, total = (1, AT_ONCE) if effort.is_quick else (3, 2 * AT_ONCE)
+    samples: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
+    for number in range(rounds):
+        effort.tick(f"{AT_ONCE} at once, round {number + 1} of {rounds}")
+        for name, rates in samples.items():
+            command = variants[name]
+            assert command is not None
+            rates.append(total / _many(command, total))
+    return {name: Timing(max(rates), median(rates)) for name, rates in samples.items()}
 
 
 def _many(command: Command, total: int) -> float:

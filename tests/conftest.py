@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
     worker = getattr(config, "workerinput", None)
-    if worker is not None:
+    if worker is not None and not sys.dont_write_bytecode:
         _compile_share(config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
 
@@ -52,7 +53,8 @@ def _compile_share(config: pytest.Config, number: int, count: int) -> None:
 
 
 def _test_files(paths: Iterable[Path]) -> set[Path]:
-    return {file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path])}
+    files = (file for path in paths for file in (path.rglob("test_*.py") if path.is_dir() else [path]))
+    return {file for file in files if file.suffix == ".py" and file.is_file()}
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _NOT_LOADED = ("fairlead.tui", "fairlead.testing", "fairlead.hooks.own._start")
-"""What no daemon loads. The last one is a program that runs when it is imported."""
-_LOADED_AT_WORK = ("fairlead.daemon.store.__main__", "sqlalchemy.dialects.sqlite", "uvicorn.loops.auto")
+"""Modules that no daemon imports. The last one is a program that runs when it is imported."""
+_LAZY_MODULES = ("fairlead.daemon.store.__main__", "sqlalchemy.dialects.sqlite", "uvicorn.loops.auto")
 
 _MAX_MESSAGE = 1 << 20
 _FILES = 1024
@@ -73,7 +73,7 @@ def _load() -> None:
     for module in pkgutil.walk_packages(fairlead.__path__, "fairlead."):
         if not module.name.startswith(_NOT_LOADED) and not module.name.endswith("__main__"):
             import_module(module.name)
-    for name in _LOADED_AT_WORK:
+    for name in _LAZY_MODULES:
         import_module(name)
     if threading.active_count() > 1:
         raise RuntimeError("a module starts a thread when it is imported: this process cannot be forked safely")
@@ -94,6 +94,7 @@ def _serve(connection: socket.socket) -> Callable[[], int]:
         else:
             answer = os.fork()
             if answer == 0:
+                connection.detach()  # it is closed with all others
                 return _become_daemon(request, *files)
             for file in files:
                 os.close(file)
@@ -111,7 +112,7 @@ def _become_daemon(request: Mapping[str, Any], stdin: int, output: int) -> Calla
         ours.close()
         return _become_store(theirs)
     theirs.close()
-    _rename(request)
+    _set_command_line(request)
     starter = _StoreStarter(store, ours)
     vars(_process)["subprocess"] = SimpleNamespace(Popen=starter.start, DEVNULL=subprocess.DEVNULL)
     return lambda: run_daemon(request["command"][3:])
@@ -126,7 +127,7 @@ def _become_store(connection: socket.socket) -> Callable[[], int]:
         os._exit(0)
     request = json.loads(message)
     _become(request, files[0], os.open(os.devnull, os.O_WRONLY), 2)
-    _rename(request)
+    _set_command_line(request)
     return run_store
 
 
@@ -144,7 +145,7 @@ def _become(request: Mapping[str, Any], *streams: int) -> None:
     os.closerange(3, _FILES)
 
 
-def _rename(request: Mapping[str, Any]) -> None:
+def _set_command_line(request: Mapping[str, Any]) -> None:
     """Write the command line and the variables where the process table shows them."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     words = request["command"]

@@ -35,11 +35,13 @@ class ForkedDaemon:
         self._server = server
         self.pid = pid
         self.returncode: int | None = None
+        self._lock = Lock()
 
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; `None` while the process runs."""
-        if self.returncode is None:
-            self.returncode = self._server.ask({"pid": self.pid})
+        with self._lock:  # the process can be waited for only once
+            if self.returncode is None:
+                self.returncode = self._server.ask({"pid": self.pid})
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -85,7 +87,10 @@ class ForkServer:
         """Return the answer to a request."""
         with self._lock:
             socket.send_fds(self._connection, [json.dumps(request).encode()], files)
-            return json.loads(self._connection.recv(_ANSWER))
+            answer = self._connection.recv(_ANSWER)
+        if not answer:
+            raise RuntimeError(f"the server that forks daemons has ended: exit {self._process.wait()}")
+        return json.loads(answer)
 
     def start(self, command: Sequence[str], env: Mapping[str, str], output: int) -> ForkedDaemon:
         """Start a daemon without input."""
@@ -112,7 +117,7 @@ def can_fork(env: Mapping[str, str]) -> bool:
     """
     return (
         sys.platform == "linux"
-        and _surroundings() == _AT_FIRST
+        and _inherited() == _INHERITED
         and env.get("LANG") == "C.UTF-8"
         and not any(name.startswith(_INTERPRETER_VARIABLES) for name in env)
     )
@@ -124,7 +129,7 @@ def _umask() -> int:
     return next(int(line.split()[1], 8) for line in lines if line.startswith("Umask:"))
 
 
-def _surroundings() -> list[object]:
+def _inherited() -> list[object]:
     """Return what a process inherits, beyond what a request has."""
     limits = (getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
     namespaces = Path("/proc/thread-self/ns")
@@ -136,4 +141,4 @@ def _surroundings() -> list[object]:
     ]
 
 
-_AT_FIRST = _surroundings() if sys.platform == "linux" else []
+_INHERITED = _inherited() if sys.platform == "linux" else []
