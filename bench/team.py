@@ -185,7 +185,7 @@ class _Team:
             sleep(_POLL_INTERVAL)
 
     def wait_until_known(self) -> None:
-        """Wait until alpha has the news of beta."""
+        """Wait until alpha has the snapshot of beta."""
 
         def is_known() -> bool:
             hosts = self._benches["alpha"].request("GET", "/v1/mail/agents?all=true")["hosts"]

@@ -119,7 +119,7 @@ class LightHost:
         self.sent = self.received = self.pushed = self.shown = 0
 
     def wait_for_hosts(self, hosts: int) -> None:
-        """Wait for the news of all other hosts."""
+        """Wait for the snapshots of all other hosts."""
         while len(self.peers) < hosts - 1:
             for one in self.relay.snapshots({}):
                 self.mail.update_host(one.host, f"host{int(one.host, 16) - 1}", "member", one.body)

@@ -1,7 +1,7 @@
 """The load of 10, 100 and 1000 hosts on their relay: bytes, and the CPU time of the reads of each host.
 
 Run it by itself: `python -m bench.team_sizes`. The rows are those that a team leaves behind in use; hosts read the
-registry every 30 seconds; while news come, every second, or more seldom if there are more than 100 of them.
+registry every 30 seconds; while snapshots change, every second, or more seldom if there are more than 100 of them.
 """
 
 from __future__ import annotations

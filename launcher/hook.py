@@ -625,7 +625,7 @@ def print_answer(call: Call, answer: Answer) -> None:
 
 def main(call: Call) -> None:
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # SIGINT ends us, like any other program
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # SIGINT ends this process, like any other program
     daemon = connect_daemon() if call.for_daemon else None
     can_ask = daemon is not None and (call.token or (not posix.isatty(0) and read_payload(call)))
     if daemon is not None and not can_ask:

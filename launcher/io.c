@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Map memory, which costs nothing until it is written to. It is never freed, since we end soon. */
+/* Map memory, which costs nothing until it is written to. It is never freed, since this process ends soon. */
 void *map_memory(size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

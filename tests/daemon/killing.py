@@ -36,7 +36,7 @@ class Outcome:
     expected: dict[str, int] = field(default_factory=dict)
     kept: Counter[str] = field(default_factory=Counter)
     """How often an event stands in the journal."""
-    roads: Counter[str] = field(default_factory=Counter)
+    routes: Counter[str] = field(default_factory=Counter)
     spooled: int = 0
     """Events that were left in the spool."""
     kills: int = 0
@@ -79,7 +79,7 @@ def kill_rounds(home: DaemonHome, rounds: int, *, sessions: int = 2, seed: int =
             sender.join()
     _let_all_be_taken(home)
     outcome.kept.update(record.session for record in home.happened())
-    outcome.roads.update(record.route for record in home.happened())
+    outcome.routes.update(record.route for record in home.happened())
     outcome.spooled = len(home.spooled())
     return outcome
 

@@ -22,5 +22,5 @@ def test_no_event_is_lost_doubled_or_let_through_when_the_daemon_is_killed(open_
     assert outcome.doubled == []
     assert outcome.spooled == 0
     assert outcome.kills == ROUNDS
-    assert outcome.roads["daemon"] >= 1, "how many more depends on how fast the machine is"
-    assert outcome.roads["cold"] >= ROUNDS, "each daemon was started by an event that found none"
+    assert outcome.routes["daemon"] >= 1, "how many more depends on how fast the machine is"
+    assert outcome.routes["cold"] >= ROUNDS, "each daemon was started by an event that found none"

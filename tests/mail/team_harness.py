@@ -28,13 +28,13 @@ class TeamHost(MailHarness):
     def _open(self) -> None:
         super()._open()
         self.rings: list[str] = []
-        self.outgoing_rings = 0
+        self.outgoing_notifications = 0
         self.service.on_mail(lambda agent: self.rings.append(agent.name))
         self.team.set_local_host(self.id, self.name)
-        self.team.on_outgoing(self._count_ring)
+        self.team.on_outgoing(self._count_notification)
 
-    def _count_ring(self) -> None:
-        self.outgoing_rings += 1
+    def _count_notification(self) -> None:
+        self.outgoing_notifications += 1
 
     @property
     def team(self) -> TeamMail:
@@ -54,7 +54,7 @@ class Hub:
         self.progress: dict[tuple[str, str], int] = {}
         """Origin and target → the last number that the target has acknowledged."""
 
-    def tell_news(self) -> None:
+    def publish_snapshots(self) -> None:
         """Pass the snapshot of each host to all others."""
         for one in self.hosts.values():
             for other in self.hosts.values():

@@ -68,7 +68,7 @@ class TeamMachine(RuleBasedStateMachine):
         self.hub = Hub(*(TeamHost(Path(self.folder.name, name), name, clock) for name in NAMES))
         self.hosts = list(self.hub.hosts.values())
         self.agents = [host.agents(f"s-{host.name}")[0] for host in self.hosts]
-        self.hub.tell_news()
+        self.hub.publish_snapshots()
         self.sent: dict[str, Sent] = {}
         self.shown: list[list[str]] = [[] for _ in NAMES]
         self.last_showing: list[Showing | None] = [None for _ in NAMES]
@@ -266,7 +266,7 @@ def play_crashes(folder: Path, rounds: int) -> tuple[int, int]:
     try:
         laptop, server = hub.hosts.values()
         (sender,), (recipient,) = laptop.agents("s1"), server.agents("s2")
-        hub.tell_news()
+        hub.publish_snapshots()
         for number in range(rounds):
             laptop.send(sender, f"{recipient.name}@server", subject=str(number))
             hub.push(laptop)

@@ -32,10 +32,10 @@ Hosts = tuple[TeamHost, TeamHost, TeamHost]
 def test_a_request_to_another_host_is_shown_there_once_and_its_answer_comes_back(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
 
     sent = laptop.send(asker, f"{worker.name}@server", intent="request", body="how many?")
-    assert laptop.outgoing_rings == 1
+    assert laptop.outgoing_notifications == 1
     assert laptop.ledger(sent)[f"{worker.name}@server"].on_its_way == sent.at
     hub.settle()
     assert server.rings == [worker.name]
@@ -61,7 +61,7 @@ def test_a_request_to_another_host_is_shown_there_once_and_its_answer_comes_back
 def test_a_packet_is_applied_once_in_order_and_a_gap_waits(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     for subject in ("one", "two", "three"):
         laptop.send(asker, f"{worker.name}@server", subject=subject)
     hub.push(laptop)
@@ -78,7 +78,7 @@ def test_a_packet_is_applied_once_in_order_and_a_gap_waits(hub: Hub, hosts: Host
 def test_a_hub_that_was_restored_from_an_old_backup_loses_and_doubles_nothing(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, f"{worker.name}@server", subject="one")
     hub.push(laptop)
     backup = dict(hub.packets), dict(hub.progress)
@@ -99,7 +99,7 @@ def test_a_local_name_wins_and_a_name_on_several_hosts_is_refused_with_the_list(
     for host, session in ((laptop, "s2"), (server, "s3"), (third, "s4")):
         host.service.rename(host.agents(session)[0], "Builder")
     server.service.rename(server.agents("s5")[0], "Only")
-    hub.tell_news()
+    hub.publish_snapshots()
 
     assert [one.host for one in laptop.sent(asker, "builder").recipients] == [""]
     assert [one.name for one in laptop.sent(asker, "only").recipients] == ["Only@server"]
@@ -123,7 +123,7 @@ def test_a_local_name_wins_and_a_name_on_several_hosts_is_refused_with_the_list(
 def test_the_person_of_another_host_gets_mail(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,) = laptop.agents("s1")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, "user@server", subject="for you")
     hub.settle()
     assert server.rings == ["User"]
@@ -136,10 +136,10 @@ def test_the_person_of_another_host_gets_mail(hub: Hub, hosts: Hosts) -> None:
 def test_a_renamed_agent_is_reached_by_both_names_also_after_a_restart_without_the_hub(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     before = laptop.sent(asker, f"{worker.name}@server").recipients[0]
     server.service.rename(worker, "Builder")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.restart()
     for name in ("builder@server", f"{worker.name}@server", "Builder", worker.name):
         (recipient,) = laptop.sent(asker, name).recipients
@@ -151,7 +151,7 @@ def test_a_renamed_agent_is_reached_by_both_names_also_after_a_restart_without_t
 def test_agents_of_other_hosts_are_no_sessions_of_this_one(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker, other), (worker,) = laptop.agents("s1", "s2"), server.agents("s3")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, f"{worker.name}@server", intent="request")
     for _ in range(2):
         assert [one.id for one in laptop.service.agents(include_ended=True)] == sorted(
@@ -173,7 +173,7 @@ def test_a_topic_reaches_subscribers_on_all_hosts_and_a_reply_to_all_comes_back_
     for host, agent in ((laptop, a2), (server, b), (third, c), (third, gone)):
         host.service.subscribe(agent, "#build")
     third.service.end(gone, "closed")
-    hub.tell_news()
+    hub.publish_snapshots()
     (topic,) = laptop.service.topics()
     assert topic.subscribers == (a2.name, f"{b.name}@server", f"{c.name}@third")
 
@@ -194,7 +194,7 @@ def test_a_topic_reaches_subscribers_on_all_hosts_and_a_reply_to_all_comes_back_
 def test_a_thread_whose_beginning_is_unknown_here_holds_together(hub: Hub, hosts: Hosts) -> None:
     laptop, server, third = hosts
     (a,), (b,), (c,) = laptop.agents("a"), server.agents("b"), third.agents("c")
-    hub.tell_news()
+    hub.publish_snapshots()
     root = laptop.send(a, f"{b.name}@server")
     hub.settle()
     (at_server,) = server.service.show(b, "Stop", "e1")
@@ -218,7 +218,7 @@ def test_a_thread_whose_beginning_is_unknown_here_holds_together(hub: Hub, hosts
 def test_a_showing_that_is_undone_and_an_end_and_a_resume_are_seen_at_the_origin(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     sent = laptop.send(asker, f"{worker.name}@server")
     seen = []
 
@@ -251,7 +251,7 @@ def test_a_showing_that_is_undone_and_an_end_and_a_resume_are_seen_at_the_origin
 def test_a_recipient_that_does_not_exist_bounces_and_one_that_has_ended_too(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker, ended) = laptop.agents("s1"), server.agents("s2", "s3")
-    hub.tell_news()
+    hub.publish_snapshots()
     server.service.end(ended, "closed")
     first = laptop.send(asker, f"{worker.name}@server", f"{ended.name}@server")
     server.service._agents.remove(worker.id)
@@ -266,7 +266,7 @@ def test_a_recipient_that_does_not_exist_bounces_and_one_that_has_ended_too(hub:
 def test_only_the_origin_sends_the_notice_about_a_deadline(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, f"{worker.name}@server", intent="request", deadline=laptop.clock.at + 50)
     hub.settle()
     server.service.show(worker, "Stop", "e1")
@@ -281,7 +281,7 @@ def test_only_the_origin_sends_the_notice_about_a_deadline(hub: Hub, hosts: Host
 def test_going_idle_is_told_by_the_recipients_host(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     sent = laptop.send(asker, f"{worker.name}@server", intent="request")
     hub.settle()
     server.service.show(worker, "Stop", "e1")
@@ -297,7 +297,7 @@ def test_going_idle_is_told_by_the_recipients_host(hub: Hub, hosts: Hosts) -> No
 def test_a_key_sends_once_to_another_host(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     first = laptop.sent(asker, f"{worker.name}@server", key="k")
     again = laptop.sent(asker, f"{worker.name}@server", key="k")
     assert (again.is_new, again.message.id, again.recipients) == (False, first.message.id, first.recipients)
@@ -321,7 +321,7 @@ def test_a_packet_that_cannot_be_applied_is_kept_aside_and_the_next_one_follows(
     hub: Hub, hosts: Hosts, kind: str, body: bytes, why: str
 ) -> None:
     laptop, server, _ = hosts
-    hub.tell_news()
+    hub.publish_snapshots()
     bad = IncomingPacket(origin=laptop.id, seq=1, kind=kind, body=body)
     void = IncomingPacket(origin=laptop.id, seq=2, kind="void", body=b"")
     assert server.team.receive([bad, void, bad]) == [Received.REFUSED, Received.APPLIED, Received.REPEATED]
@@ -337,7 +337,7 @@ def test_a_packet_of_a_host_that_is_not_known_waits(hub: Hub, hosts: Hosts) -> N
 
 def test_packets_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
-    hub.tell_news()
+    hub.publish_snapshots()
     got: list[tuple[str, bytes]] = []
     server.team.on_packet("answer", lambda origin, body: got.append((origin, body)))
     assert [laptop.team.post(server.id, "answer", body) for body in (b"1", b"2")] == [1, 2]
@@ -348,7 +348,7 @@ def test_packets_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: H
 def test_what_is_on_its_way_to_a_removed_host_bounces_with_one_notice_for_a_message(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (one, two) = laptop.agents("s1"), server.agents("s2", "s3")
-    hub.tell_news()
+    hub.publish_snapshots()
     arrived = laptop.send(asker, f"{one.name}@server", subject="arrived")
     hub.settle()
     sent = laptop.send(asker, f"{one.name}@server", f"{two.name}@server", subject="late")
@@ -375,7 +375,7 @@ def test_what_is_on_its_way_to_a_removed_host_bounces_with_one_notice_for_a_mess
 def test_a_host_that_was_silent_too_long_may_come_back_and_the_order_goes_on(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     pushed = laptop.send(asker, f"{worker.name}@server", subject="pushed")
     hub.push(laptop)
     laptop.send(asker, f"{worker.name}@server", subject="kept back")
@@ -391,7 +391,7 @@ def test_a_host_that_was_silent_too_long_may_come_back_and_the_order_goes_on(hub
 def test_who_leaves_the_team_gets_back_what_was_on_its_way_and_can_join_again(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, f"{worker.name}@server", subject="late")
     laptop.team.build_packets()
     assert laptop.team.leave("this host has left the team") == 1
@@ -403,7 +403,7 @@ def test_who_leaves_the_team_gets_back_what_was_on_its_way_and_can_join_again(hu
     laptop.id = "another"
     hub.hosts[laptop.id] = laptop
     laptop.team.set_local_host(laptop.id, "laptop")
-    hub.tell_news()
+    hub.publish_snapshots()
     laptop.send(asker, f"{worker.name}@server", subject="again")
     hub.settle()
     assert [one.subject for one in server.service.show(worker, "Stop", "e1")] == ["again"]
@@ -412,7 +412,7 @@ def test_who_leaves_the_team_gets_back_what_was_on_its_way_and_can_join_again(hu
 def test_transit_says_since_when_and_whether_it_is_there(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker, here), (worker,) = laptop.agents("s1", "s2"), server.agents("s3")
-    hub.tell_news()
+    hub.publish_snapshots()
     result = laptop.sent(asker, here, f"{worker.name}@server")
     message, recipient = result.message, result.recipients[1].id
     assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
@@ -425,7 +425,7 @@ def test_transit_says_since_when_and_whether_it_is_there(hub: Hub, hosts: Hosts)
 def test_pruning_keeps_what_is_on_its_way(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     sent = laptop.send(asker, f"{worker.name}@server")
     late = laptop.clock.at + 10_000
     assert laptop.service.prune(late) == 0
@@ -444,7 +444,7 @@ def test_pruning_keeps_what_is_on_its_way(hub: Hub, hosts: Hosts) -> None:
 def test_times_are_translated_by_the_shift_of_the_clocks(hub: Hub, hosts: Hosts) -> None:
     laptop, server, _ = hosts
     (asker,), (worker,) = laptop.agents("s1"), server.agents("s2")
-    hub.tell_news()
+    hub.publish_snapshots()
     sent = laptop.send(asker, f"{worker.name}@server", intent="request", deadline=laptop.clock.at + 60)
     hub.push(laptop)
     (packet,) = hub.pull(server)

@@ -134,7 +134,7 @@ def test_a_folder_with_too_many_files_asks_the_user(project: Path, monkeypatch: 
     output = run("rm -rf src", project, uneditableFiles=["*.pem"])
 
     assert output.permission == "ask"
-    assert "src holds more than 1 files" in (output.reason or "")
+    assert "src contains more than 1 files" in (output.reason or "")
 
 
 def test_after_a_folder_with_too_many_files_the_others_are_checked(

@@ -52,7 +52,7 @@ def test_an_absolute_pattern_is_searched_for_in_the_folder(tmp_path: Path) -> No
 
     (root,) = protected.roots
     assert root.may_contain("src")
-    assert protected.holds(f"{tmp_path}/src/.env")
+    assert protected.contains(f"{tmp_path}/src/.env")
 
 
 def test_patterns_of_the_home_folder_and_of_the_disk_are_searched_for_there(

@@ -87,7 +87,7 @@ class TeamHost:
         return made
 
     def knows(self, name: str) -> bool:
-        """Whether the news of other hosts name an agent."""
+        """Whether the snapshots of other hosts name an agent."""
         hosts = self.home.ask("GET", "/v1/mail/agents?all=true")["hosts"]
         return any(row["name"] == name for host in hosts for row in host["agents"])
 

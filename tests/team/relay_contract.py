@@ -334,7 +334,7 @@ class RelayContract(LeaseContract):
         two.push([packet("two", "two", 1)])
         assert not two.wait(0.1)
 
-    def test_a_packet_that_was_there_rings_nobody(self, relays: Relays) -> None:
+    def test_a_packet_that_was_there_notifies_nobody(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         one.push([packet("one", "two", 1)])
         assert two.wait(LONG)

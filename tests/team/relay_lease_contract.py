@@ -35,8 +35,8 @@ def take(relay: Relay, *leases: TeamLease, replaced: tuple[str, ...] = ()) -> bo
     return relay.take_leases(leases, relay.leases().versions, replaced=replaced)
 
 
-def names(board: RelayLeases) -> list[str]:
-    return sorted(one.id for one in board.leases)
+def names(leases: RelayLeases) -> list[str]:
+    return sorted(one.id for one in leases.leases)
 
 
 class LeaseContract:
@@ -51,19 +51,19 @@ class LeaseContract:
 
         assert two.wait(LONG) == Changes.LEASES
         assert two.has_lease_changes
-        board = two.leases()
+        leases = two.leases()
         assert not two.has_lease_changes
-        assert sorted(board.leases, key=lambda each: each.id) == [first, second]
-        assert set(board.versions) == {"p", "q"}
-        assert abs(board.now - time.time()) < LONG
+        assert sorted(leases.leases, key=lambda each: each.id) == [first, second]
+        assert set(leases.versions) == {"p", "q"}
+        assert abs(leases.now - time.time()) < LONG
         assert (one.wait(0.05), one.has_lease_changes) == (Changes(0), False)
 
-    def test_only_the_first_of_two_decisions_by_one_board_counts(self, relays: Relays) -> None:
+    def test_only_the_first_of_two_decisions_by_the_same_leases_counts(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")
         for project in ("p", "p", "q"):  # the first lease of a project, and a further one
-            board = one.leases()
-            assert one.take_leases([lease("one", f"a{project}", project)], board.versions)
-            assert not two.take_leases([lease("two", "b", project), lease("two", "c", "r")], board.versions)
+            leases = one.leases()
+            assert one.take_leases([lease("one", f"a{project}", project)], leases.versions)
+            assert not two.take_leases([lease("two", "b", project), lease("two", "c", "r")], leases.versions)
             assert "b" not in names(two.leases())
             assert "c" not in names(two.leases()), "all or nothing"
         assert take(two, lease("two", "b", "p"))
@@ -73,9 +73,9 @@ class LeaseContract:
         ready, taken = threading.Barrier(len(hosts)), []
 
         def race(name: str, round_: int) -> None:
-            board = hosts[name].leases()
+            leases = hosts[name].leases()
             ready.wait(LONG)
-            if hosts[name].take_leases([lease(name, f"{name}{round_}")], board.versions):
+            if hosts[name].take_leases([lease(name, f"{name}{round_}")], leases.versions):
                 taken.append(f"{name}{round_}")
 
         for round_ in range(10):
@@ -93,12 +93,12 @@ class LeaseContract:
         known = two.leases().versions
         assert names(two.leases(known=known)) == []
         take(one, lease("one", "c", "q"))
-        board = two.leases(known=known)
-        assert (names(board), set(board.versions)) == (["b", "c"], {"q"})
+        leases = two.leases(known=known)
+        assert (names(leases), set(leases.versions)) == (["b", "c"], {"q"})
         assert names(two.leases(projects=["p"])) == ["a"]
         one.release_leases(["a"])
-        board = two.leases(known=known | board.versions)
-        assert (names(board), set(board.versions)) == ([], {"p"})
+        leases = two.leases(known=known | leases.versions)
+        assert (names(leases), set(leases.versions)) == ([], {"p"})
 
     def test_a_host_replaces_and_releases_only_its_own(self, relays: Relays) -> None:
         one, two = relays.open("one"), relays.open("two")

@@ -14,7 +14,7 @@ from daemon.asking import ALLOW, ask, call_of, questions, turn_on
 from daemon.daemon_home import PATIENCE, until
 from team.altered_host import AlteredHost, altered_host, answer_body
 from team.daemon_hosts import TeamHost, member, team_host
-from team.old_news import old_news
+from team.stale_snapshots import stale_snapshots
 
 from fairlead.journal import CommandsRecord
 from fairlead.team import generate_key
@@ -117,7 +117,7 @@ def test_it_counts_what_was_told_and_not_what_would_be_told_now(
     asking, told = asked(alpha, beta, "make hidden-target")
     assert "hidden-target" not in told["text"]
 
-    with old_news(postgres_server, shared_database):
+    with stale_snapshots(postgres_server, shared_database):
         turn_on(alpha.home, ON)
         until(lambda: is_journaled(alpha, "hidden-again"), "alpha has read the setting")
         result = gamma.answer(id_of(alpha), told)
@@ -237,7 +237,7 @@ def test_who_did_not_see_it_confirmed_gets_a_message(alpha: TeamHost, beta: Team
     assert alpha.daemon is not None
     alpha.daemon.send_signal(signal.SIGSTOP)
     try:
-        assert "sent to alpha, which has not told within 4 s whether it took it" in refusal(beta, asking.id)
+        assert "sent to alpha, which has not reported within 4 s whether it took it" in refusal(beta, asking.id)
     finally:
         alpha.daemon.send_signal(signal.SIGCONT)
 
@@ -271,11 +271,13 @@ def test_a_daemon_that_is_killed_before_it_gives_an_answer_never_gives_it(
         alpha.daemon.wait(PATIENCE)
         alpha.start()
         second, again = asked(alpha, beta, "make once")
-        assert "which has not told within 4 s whether it took it" in answering.result()
+        assert "which has not reported within 4 s whether it took it" in answering.result()
 
     assert asking.ends() is None
     assert (told["id"], told["asked"]) != (again["id"], again["asked"])
-    until(lambda: "alpha has not told what became of your answer: Bash: make once" in beta.user_mail(), "beta is told")
+    until(
+        lambda: "alpha has not reported what became of your answer: Bash: make once" in beta.user_mail(), "beta is told"
+    )
     assert (second.is_waiting, allowed(alpha)) == (True, before)
     assert beta.home.fairlead("answer", second.id, "allow").exit_code == 0
     assert second.ends() == ALLOW

@@ -10,7 +10,7 @@ import pytest
 from daemon.asking import ALLOW, ask, questions, turn_on
 from daemon.daemon_home import FAIRLEAD, until
 from team.daemon_hosts import TeamHost, member, team_host
-from team.old_news import old_news
+from team.stale_snapshots import stale_snapshots
 
 from fairlead.journal import CommandsRecord
 
@@ -130,7 +130,7 @@ def test_late_answers_say_what_became_of_the_question(
     first, second = ask(alpha.home), ask(alpha.home, "make install")
     until(lambda: seen(beta, first) and seen(beta, second), "beta shows them")
     before = len(answers(alpha))
-    with old_news(postgres_server, shared_database):
+    with stale_snapshots(postgres_server, shared_database):
         assert alpha.home.fairlead("answer", first.id, "allow").exit_code == 0
         assert first.ends() == ALLOW
         second.is_killed()
@@ -149,7 +149,7 @@ def test_the_asking_host_decides_whatever_the_other_one_believes(
     alpha, beta = team
     asking = ask(alpha.home, "make deploy")
     until(lambda: seen(beta, asking), "beta shows it")
-    with old_news(postgres_server, shared_database):
+    with stale_snapshots(postgres_server, shared_database):
         turn_on(alpha.home, "attention: {answer: true}\nteam: {answers: [gamma]}\n")
         assert "alpha: alpha takes no answers from beta; see team.answers" in refusal(beta, asking.id, "allow")
         assert asking.is_waiting

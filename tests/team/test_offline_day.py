@@ -82,7 +82,7 @@ def test_a_host_that_was_offline_for_a_day_catches_up_in_order_and_nobody_was_bl
     # What the clock brings about on each host alone, while it is offline.
     until(lambda: overdue(laptop) == 1, "the laptop has told that the deadline has passed")
     assert [one["stage"] for one in letters(day.ours, request["id"])] == ["queued"]
-    until(lambda: server.host("laptop")["age"] > (HOURS - 1) * HOUR, "the server knows how old its news are", 60)
+    until(lambda: server.host("laptop")["age"] > (HOURS - 1) * HOUR, "the server knows how old its snapshot is", 60)
     until(lambda: laptop.status()["on_its_way"] == MESSAGES // HOURS * HOURS + 1, "the laptop has counted them")
     assert running_sessions(laptop) == [day.ours.session], "its session goes on"
 

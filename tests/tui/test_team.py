@@ -1,4 +1,4 @@
-"""The other hosts of the team in the view: their sessions, how old the news are, and what can be done with them."""
+"""The other hosts of the team in the view: their sessions, the age of their updates, and what can be done with them."""
 
 from __future__ import annotations
 

@@ -118,22 +118,22 @@ def listening(path: str) -> Iterator[SocketFile]:
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         limit = f"at most {MAX_SOCKET_PATH} bytes"
         raise DaemonError(f"{path}: too long for a socket, {limit}; set FAIRLEAD_HOME to a shorter one")
-    beside = f"{path}.{os.getpid() % 10_000}"
-    if len(os.fsencode(beside)) > MAX_SOCKET_PATH:
-        beside = f"{os.path.dirname(path)}/.{os.getpid() % 10_000}"
+    temporary = f"{path}.{os.getpid() % 10_000}"
+    if len(os.fsencode(temporary)) > MAX_SOCKET_PATH:
+        temporary = f"{os.path.dirname(path)}/.{os.getpid() % 10_000}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with suppress(FileNotFoundError):
-            os.unlink(beside)
-        listener.bind(beside)
-        os.chmod(beside, 0o600)
+            os.unlink(temporary)
+        listener.bind(temporary)
+        os.chmod(temporary, 0o600)
         listener.listen(_BACKLOG)
-        os.rename(beside, path)
+        os.rename(temporary, path)
         file = SocketFile(path, listener)
     except OSError as error:
         listener.close()
         with suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary)
         raise DaemonError(f"{path}: cannot listen there: {error.strerror}") from None
     try:
         yield file

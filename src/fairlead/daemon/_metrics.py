@@ -35,9 +35,9 @@ class Metrics(EventExtension):
         self.answered = 0
         self.seconds = 0.0
         self._histogram_counts = [0] * (len(_BUCKETS) + 1)
-        self.elsewhere = 0
+        self.declined = 0
         self.spooled = 0
-        self.doubles = 0
+        self.duplicates = 0
         self.troubles = 0
         self.lag = 0.0
         """The longest delay of the event loop in the last minute, in seconds."""
@@ -75,9 +75,9 @@ class Metrics(EventExtension):
             yield f'fairlead_events_total{{event="{_escaped(event)}",verdict="{verdict}"}} {count}'
         yield from self._histogram()
         for name, kind, value, about in (
-            ("elsewhere_total", "counter", self.elsewhere, "Events declined, so that the hook evaluates them locally."),
+            ("elsewhere_total", "counter", self.declined, "Events declined, so that the hook evaluates them locally."),
             ("spooled_total", "counter", self.spooled, "Events taken from the spool."),
-            ("doubles_total", "counter", self.doubles, "Events that arrived twice and were recorded once."),
+            ("doubles_total", "counter", self.duplicates, "Events that arrived twice and were recorded once."),
             ("troubles_total", "counter", self.troubles, "Errors inside the daemon; the journal has the messages."),
             ("loop_lag_seconds", "gauge", self.lag, "The longest that the event loop was late in the last minute."),
             (

@@ -90,9 +90,9 @@ class Daemon:
         prepare_decoders()
         watch_folders()
         self.journal_settings.read()
-        torn = self._journal.recover()
-        if torn is not None:
-            self.errors.report(f"{torn.file}: cut off {torn.size} bytes of a line that a killed daemon left")
+        cut_line = self._journal.recover()
+        if cut_line is not None:
+            self.errors.report(f"{cut_line.file}: cut off {cut_line.size} bytes of a line that a killed daemon left")
         self.tracker.open()
         self.attention.open()
         self.leases.open()

@@ -100,7 +100,7 @@ def _denies_everything(event: Event, policy: PolicyContext) -> bool:
 def _may_have_check(event: Event) -> bool:
     """Return whether an unreadable policy may contain a check for an event.
 
-    Of the ends of a turn, only the first counts: no agent is kept going for ever.
+    Of the ends of a turn, only the first counts: no agent is prevented from stopping for ever.
     """
     if event.event_name == "UserPromptSubmit":
         return getattr(event, "prompt", "").lstrip().startswith("/")

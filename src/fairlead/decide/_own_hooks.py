@@ -55,7 +55,7 @@ def ask_own_hooks(
 ) -> HooksDecision:
     """Ask the hooks of each policy file, nearest first. `guards` check an input that the hooks have rewritten.
 
-    `changes` then holds the files that the rewritten call changes.
+    `changes` then contains the files that the rewritten call changes.
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
     """

@@ -31,6 +31,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     """The output in one word, as the journal records it."""
     reason: str
+    """Why the output blocks, asks or allows; "" if there is nothing to say."""
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     notes: tuple[Note, ...] = ()
@@ -149,7 +150,8 @@ def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> Hoo
 def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
     """Count a plan that another process has to run and settle. Return the output if too many were never settled.
 
-    Settling a plan resets the count. So an agent whose check can never be run is kept going `maxBlocks` times.
+    Settling a plan resets the count. So an agent whose check can never be run is prevented from stopping `maxBlocks`
+    times.
     """
     from fairlead.decide import _stop_counter
 

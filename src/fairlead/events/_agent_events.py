@@ -21,7 +21,7 @@ class ToolEvent(Event, frozen=True, kw_only=True):
 
     subject_field: ClassVar[str | None] = "tool_name"
     required_text: ClassVar[tuple[str, ...]] = (*Event.required_text, "tool_name")
-    tool_name: str  # type: ignore[misc]  # a field here, a constant of every other event
+    tool_name: str  # type: ignore[misc]  # a field here, a class variable of every other event
     tool_input: dict[str, Any] = {}
     tool_use_id: str | None = None
     mcp_server: dict[str, Any] | None = None

@@ -112,6 +112,6 @@ def _unknown(name: str) -> str:
 
 
 EVENT_NAMES = frozenset(event.value for event in HookEvent)
-"""As the client spells them."""
+"""The names of all events, as the client spells them."""
 _BY_NAME = {event.value: event for event in HookEvent}
 _BY_FOLDED = {_fold(event.value): event for event in HookEvent}

@@ -131,7 +131,7 @@ def validate_subagent_start_payload(event: SubagentStart) -> None:
 
 
 _expected: dict[HookEvent | str | None, Callable[[bytes], Event]] = {}
-"""Name of an event → what decodes its payload in one step."""
+"""Name of an event → the decoder of its payload."""
 
 
 def _parse_expected(payload: bytes, name: HookEvent | str | None) -> Event | None:

@@ -38,8 +38,8 @@ class BadPlanError(FairleadError):
 def main() -> None:
     """Carry out `<Event> --client NAME --id ID --plan-fd N [--ack-fd N] [--receipt NAME] [--results-fd N]`, and exit.
 
-    The payload is on stdin. With `--results-fd`, the launcher has run the plan, but the daemon is gone. Then no command
-    is run again.
+    The payload is on stdin. With `--results-fd`, the launcher has run the plan, but the daemon has ended. Then no
+    command is run again.
     """
     words = sys.argv[1:]
     try:
@@ -129,7 +129,7 @@ def _ack_connection(descriptor: str | None) -> int | None:
 
 def _acknowledge(daemon: int | None) -> None:
     if daemon is not None:
-        with suppress(OSError):  # the daemon is gone; the next one finds the receipt
+        with suppress(OSError):  # the daemon has ended; the next one finds the receipt
             os.write(daemon, b"\n")
 
 

@@ -143,7 +143,10 @@ def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
 
 
 def _as_written(raw: bytes, decoded: bytes) -> bytes:
-    """Return the payload without its line breaks; if a repeated key hides a surrogate, return `decoded`."""
+    """Return the payload without its line breaks.
+
+    If a repeated key contains a lone surrogate that decoding drops, return `decoded`.
+    """
     try:
         return compact_json(raw)
     except ValueError:

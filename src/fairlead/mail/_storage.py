@@ -59,9 +59,9 @@ class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Pairs of topic and agent."""
     queue_sizes: dict[int, QueueSize] = {}
     owing_reply: set[int] = set()
-    """Agents that saw a request and did not answer it. The sender was not yet told that the agent went idle."""
+    """Agents that saw a request and did not answer it. The sender was not yet notified that the agent went idle."""
     deadlines: list[tuple[float, int]] = []
-    """Deadline and message of unanswered requests whose sender was not yet told that the deadline has passed."""
+    """Deadline and message of unanswered requests whose sender was not yet notified that the deadline has passed."""
     last_message: int = 0
     """The highest id that any message ever had."""
     hosts: list[HostRecord] = []

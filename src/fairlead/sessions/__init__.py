@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         TextKind,
         TimelineEntry,
     )
-    from fairlead.sessions._hosts import NEWS_STALE_AFTER, HostSessions, team_sessions, with_host
+    from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
     from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
     from fairlead.sessions._locations import (
         GitFolders,
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from fairlead.sessions.transitions._tools import question_of
 
 __all__ = [
+    "CONTACT_STALE_AFTER",
     "MAX_PATH_LENGTH",
     "MAX_STATUS_BYTES",
-    "NEWS_STALE_AFTER",
     "STALE_AFTER",
     "STATUS_LINE",
     "Absence",
@@ -164,7 +164,7 @@ __getattr__ = lazy_exports(
             "TextKind",
             "TimelineEntry",
         ),
-        "_hosts": ("HostSessions", "NEWS_STALE_AFTER", "team_sessions", "with_host"),
+        "_hosts": ("HostSessions", "CONTACT_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (
             "MAX_PATH_LENGTH",
             "bounded",

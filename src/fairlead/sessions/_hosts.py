@@ -1,4 +1,4 @@
-"""The sessions of the other hosts of a team, beside those of this host: unique names, and the age of the news."""
+"""The sessions of the other hosts of a team, beside those of this host: unique names, and the age of the snapshots."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairlead.sessions._session import AttentionNeeded, Session, Working
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-NEWS_STALE_AFTER = 90.0
-"""Seconds without news after which a host counts as gone. A connected host sends news at least once in 60."""
+CONTACT_STALE_AFTER = 90.0
+"""Seconds without a snapshot after which a host counts as gone. A connected host sends one at least every 60."""
 
 
 class HostSessions(msgspec.Struct, frozen=True):
@@ -21,15 +21,15 @@ class HostSessions(msgspec.Struct, frozen=True):
 
     host: str
     age: float
-    """Seconds since the last news of that host."""
+    """Seconds since the last snapshot of that host."""
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
     """The number of its sessions that are not listed."""
 
     @property
     def is_stale(self) -> bool:
-        """Whether the last news of the host is so old that it may be wrong."""
-        return self.age > NEWS_STALE_AFTER
+        """Whether the last snapshot of the host is so old that it may be wrong."""
+        return self.age > CONTACT_STALE_AFTER
 
 
 def team_sessions(hosts: Iterable[HostSessions]) -> list[Session]:
@@ -52,7 +52,7 @@ def with_host(session: Session, host: str) -> Session:
 
 
 def _last_known(session: Session) -> Session:
-    """Return a session of a host without recent news: stale, and with an open question as its activity."""
+    """Return a session of a host without a recent snapshot: stale, and with an open question as its activity."""
     state = session.state
     if isinstance(state, AttentionNeeded):
         about = state.about.partition("\n")[0]

@@ -1,6 +1,7 @@
 """Databases for events and mail, opened by URL.
 
-Modules are imported on first use: SQLAlchemy takes longer than all that a process does that only asks for a revision.
+Modules are imported on first use. Importing SQLAlchemy takes longer than reading a revision, which is all that some
+processes do.
 """
 
 from __future__ import annotations

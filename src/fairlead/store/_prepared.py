@@ -68,7 +68,7 @@ class _Compiled(NamedTuple):
     text: str
     parameters: tuple[tuple[str, object, Processor | None], ...]
     """Name, default value, and the conversion for the driver."""
-    all_of: Callable[[Mapping[str, object]], Sequence[object]]
+    get_all: Callable[[Mapping[str, object]], Sequence[object]]
     """Returns the parameters of a mapping that has all of them, before the conversions."""
     converted: tuple[tuple[int, Processor], ...]
     """The parameters that have to be converted."""
@@ -79,7 +79,7 @@ class _Compiled(NamedTuple):
     def values(self, given: Mapping[str, object]) -> list[object]:
         """Return the parameters in the order of the text."""
         try:
-            values = list(self.all_of(given))
+            values = list(self.get_all(given))
         except KeyError:
             values = [given.get(name, value) for name, value, _ in self.parameters]
         for at, convert in self.converted:
@@ -115,7 +115,7 @@ def _compiled(statement: Statement, dialect: Dialect, columns: Sequence[str] | N
 
 
 def _getter(names: Sequence[str]) -> Callable[[Mapping[str, object]], Sequence[object]]:
-    """Return what gets the values of several keys from a mapping."""
+    """Return a function that gets the values of several keys from a mapping."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda given: [given[name] for name in names]

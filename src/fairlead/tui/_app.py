@@ -174,10 +174,10 @@ class WatchApp(App[None]):
         elif isinstance(update, MailCounted):
             self.mail = update
         elif isinstance(update, HostChanged):
-            status = HostStatus(update.heard, update.left_out)
+            status = HostStatus(update.last_contact, update.left_out)
             self._team.put(update.host, update.sessions, status, self.clock())
         elif isinstance(update, LastContacts):
-            self._team.set_last_contacts(update.heard, self.clock())
+            self._team.set_last_contacts(update.last_contact, self.clock())
         else:
             self.connection = update
         self.draw_soon()

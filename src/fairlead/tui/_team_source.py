@@ -24,10 +24,10 @@ _SILENCE_TIMEOUT = 40.0
 
 
 class HostChanged(msgspec.Struct, frozen=True):
-    """The sessions of another host have changed. `heard` is the time of the last contact."""
+    """The sessions of another host have changed."""
 
     host: str
-    heard: float
+    last_contact: float = msgspec.field(name="heard")
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
 
@@ -35,7 +35,7 @@ class HostChanged(msgspec.Struct, frozen=True):
 class LastContacts(msgspec.Struct, frozen=True):
     """The time of the last contact with each other host of the team. Hosts that are missing have left it."""
 
-    heard: dict[str, float]
+    last_contact: dict[str, float] = msgspec.field(name="heard")
 
 
 TeamUpdate: TypeAlias = HostChanged | LastContacts

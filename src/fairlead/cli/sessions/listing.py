@@ -101,7 +101,7 @@ def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
     """Yield the sessions of other hosts, below the name of each host and the age of its last update."""
     for host in hosts:
         yield ""
-        stale = "; NO NEWS since, this is what it told last" if host.is_stale else ""
+        stale = "; NO CONTACT since, its last update" if host.is_stale else ""
         yield f"{one_line(host.host)}, as of {duration(host.age)} ago{stale}:"
         yield from (f"  {line}" for line in to_text(running(host.sessions), now))
         if host.left_out:

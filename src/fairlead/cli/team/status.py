@@ -94,7 +94,7 @@ def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
         (
             one_line(host["name"]) + (" (here)" if host["is_here"] else ""),
             _STATES[host["state"]],
-            _last_heard(host),
+            _last_contact(host),
             one_line(host["version"]),
             host["fingerprint"],
             ", ".join(_remarks(host, document["now"])),
@@ -106,7 +106,7 @@ def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
         yield from table(rows, screen)
 
 
-def _last_heard(host: Document) -> str:
+def _last_contact(host: Document) -> str:
     from fairlead.text import duration
 
     if host["is_here"] or host["age"] is None:

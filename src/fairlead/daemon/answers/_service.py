@@ -37,7 +37,7 @@ _CLAIMED_WITHIN = 10.0
 _MAX_OUTCOMES = 200
 _GONE = "its client no longer waits for an answer"
 _TIME_IS_UP = "its time was up, and it went back to the client alone"
-_WENT_ON = "it was answered in the client, or its session went on or ended"
+_CONTINUED = "it was answered in the client, or its session went on or ended"
 _SHUT_DOWN = "the daemon shuts down, and it went back to the client alone"
 
 
@@ -157,15 +157,15 @@ class AnswerService:
             changed = asyncio.ensure_future(self._tracker.changed.wait())
             try:
                 left = pending.deadline - monotonic()
-                if left <= 0 or self._has_gone_on(pending):
-                    pending.end(outcome=_TIME_IS_UP if left <= 0 else _WENT_ON)
+                if left <= 0 or self._has_continued(pending):
+                    pending.end(outcome=_TIME_IS_UP if left <= 0 else _CONTINUED)
                     break
                 await asyncio.wait((pending.reply, changed), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 changed.cancel()
         return pending.reply.result()
 
-    def _has_gone_on(self, pending: _PendingQuestion) -> bool:
+    def _has_continued(self, pending: _PendingQuestion) -> bool:
         """Return whether the session has stopped waiting for the user, because it was answered in the client."""
         session = self._tracker.get(pending.question.session_id)
         if session is None:
@@ -183,7 +183,7 @@ class AnswerService:
         loop = self._loop
         if over and loop is not None and not loop.is_closed():
             for pending in over:
-                loop.call_soon_threadsafe(pending.end, None, _WENT_ON)
+                loop.call_soon_threadsafe(pending.end, None, _CONTINUED)
 
     # -- answers ---------------------------------------------------------------------------------------
 

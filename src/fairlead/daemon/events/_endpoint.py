@@ -102,7 +102,7 @@ class HookEndpoint:
         try:
             reply = await self._reply(request, payload)
         except NotThisDaemon as error:
-            self._metrics.elsewhere += 1
+            self._metrics.declined += 1
             return error_reply(NOT_THIS_DAEMON, str(error))
         except (FairleadError, OSError) as error:
             self._errors.report(f"an event could not be decided: {error}")
@@ -188,7 +188,7 @@ class HookEndpoint:
             self._shutdown.request(f"a launcher of version {request.caller.version} called")
             return error_reply(UPGRADE_REQUIRED, f"this daemon is {self._version}, and shuts down")
         if request.launched and not is_same_home(request, self._home):
-            self._metrics.elsewhere += 1
+            self._metrics.declined += 1
             return error_reply(NOT_THIS_DAEMON, "this daemon serves another home")
         return None
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
 
-    _Place = tuple[str, str]
+    _EventKey = tuple[str, str]
     """The caller's folder and the event's name."""
 
 _MAX_INLINE_PAYLOAD = 16 * 1024
@@ -38,7 +38,7 @@ _MIN_PAUSE = 1.0
 _MAX_PAUSE = 60.0
 """Seconds after which events that were slow are tried in the event loop again. Each failure doubles them."""
 _NEVER = 0.0, 0.0
-_MAX_PLACES = 4096
+_MAX_EVENT_KEYS = 4096
 _MAX_PARSED = 256
 
 
@@ -50,7 +50,7 @@ class EventHandler:
         self._recorder = recorder
         list(known_clients())  # load them now, and not at the first event
         self._durations = _Durations()
-        self._waiting: set[_Place] = set()
+        self._waiting: set[_EventKey] = set()
         """Folders and event names whose last event waited for another process."""
         self._parsed: dict[int, tuple[HookRequest, Event]] = {}
         """Events that the event loop has parsed and left to a thread, by the identity of the request."""
@@ -60,12 +60,12 @@ class EventHandler:
 
         It is faster for a small payload, a cached policy, and a folder in which events of this name were quick.
         """
-        client, size, place = request.known_client, len(payload), (request.cwd, request.event)
-        if client is None or size > _MAX_INLINE_PAYLOAD or not self._durations.are_quick(place):
+        client, size, key = request.known_client, len(payload), (request.cwd, request.event)
+        if client is None or size > _MAX_INLINE_PAYLOAD or not self._durations.are_quick(key):
             return None
         if size > _MAX_INLINE_COMMAND and client.shell_mark in payload:
             return None
-        delay = self._durations.delay_before(place)
+        delay = self._durations.delay_before(key)
         started = perf_counter()
         try:
             reply = self._handle(request, client, payload, started, inline=True)
@@ -75,7 +75,7 @@ class EventHandler:
             self._note_waiting(request)
             return None
         if delay is not None or perf_counter() - started > _MAX_INLINE_SECONDS:
-            self._durations.note(place, perf_counter() - started, delay)
+            self._durations.note(key, perf_counter() - started, delay)
         return reply
 
     def is_waiting(self, request: HookRequest) -> bool:
@@ -141,11 +141,11 @@ class EventHandler:
         return reply
 
     def _note_waiting(self, request: HookRequest) -> None:
-        place = request.cwd, request.event
-        if len(self._waiting) >= _MAX_PLACES:
+        key = request.cwd, request.event
+        if len(self._waiting) >= _MAX_EVENT_KEYS:
             self._waiting.clear()
-        self._waiting.add(place)
-        self._durations.forget(place)
+        self._waiting.add(key)
+        self._durations.forget(key)
 
     def handle_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
         """Handle an event of a client that calls over HTTP, without a launcher. Raises nothing: an error denies.
@@ -246,51 +246,51 @@ class EventHandler:
 class _Durations:
     """Decides, by their durations, which events are handled in the event loop.
 
-    After two slow ones in a row, or a very slow one in a thread, those of the place are handled in threads for a while.
+    After two slow ones in a row, or a very slow one in a thread, those with its key are handled in threads for a while.
     """
 
     def __init__(self) -> None:
-        self._known: set[_Place] = set()
+        self._known: set[_EventKey] = set()
         """Folders and event names of which an event was handled in a thread before: the first event reads files."""
-        self._slow: dict[_Place, tuple[float, float]] = {}
+        self._slow: dict[_EventKey, tuple[float, float]] = {}
         """Folders and event names whose last event was slow → until when such events are handled in threads, and for
         how many seconds in all; 0 after the first slow one."""
 
-    def are_quick(self, place: _Place) -> bool:
+    def are_quick(self, key: _EventKey) -> bool:
         """Return whether an event may be handled in the event loop."""
-        return place in self._known and not (self._slow and self._slow.get(place, _NEVER)[0] > monotonic())
+        return key in self._known and not (self._slow and self._slow.get(key, _NEVER)[0] > monotonic())
 
-    def delay_before(self, place: _Place) -> float | None:
+    def delay_before(self, key: _EventKey) -> float | None:
         """Return how long this thread was not scheduled so far, if the last event was slow."""
-        return _run_delay() if self._slow and place in self._slow else None
+        return _run_delay() if self._slow and key in self._slow else None
 
-    def note(self, place: _Place, seconds: float, delay_before: float | None) -> None:
+    def note(self, key: _EventKey, seconds: float, delay_before: float | None) -> None:
         """Note how long an event took in the event loop. If other programs ran meanwhile, it was not slow."""
         if delay_before is not None:
             seconds -= _run_delay() - delay_before
         if seconds <= _MAX_INLINE_SECONDS:
-            self._slow.pop(place, None)
+            self._slow.pop(key, None)
         else:
-            self._pause(place, is_first=delay_before is None)
+            self._pause(key, is_first=delay_before is None)
 
-    def note_in_thread(self, place: _Place, seconds: float) -> None:
+    def note_in_thread(self, key: _EventKey, seconds: float) -> None:
         """Note how long an event took in a thread."""
-        if place not in self._known:
-            if len(self._known) >= _MAX_PLACES:
+        if key not in self._known:
+            if len(self._known) >= _MAX_EVENT_KEYS:
                 self._known.clear()
-            self._known.add(place)
+            self._known.add(key)
         if seconds > _MAX_THREAD_SECONDS:
-            self._pause(place, is_first=False)
+            self._pause(key, is_first=False)
 
-    def _pause(self, place: _Place, *, is_first: bool) -> None:
-        if len(self._slow) >= _MAX_PLACES:
+    def _pause(self, key: _EventKey, *, is_first: bool) -> None:
+        if len(self._slow) >= _MAX_EVENT_KEYS:
             self._slow.clear()
-        pause = 0.0 if is_first else min(max(_MIN_PAUSE, 2 * self._slow.get(place, _NEVER)[1]), _MAX_PAUSE)
-        self._slow[place] = monotonic() + pause, pause
+        pause = 0.0 if is_first else min(max(_MIN_PAUSE, 2 * self._slow.get(key, _NEVER)[1]), _MAX_PAUSE)
+        self._slow[key] = monotonic() + pause, pause
 
-    def forget(self, place: _Place) -> None:
+    def forget(self, key: _EventKey) -> None:
         """Handle the next event in a thread."""
-        self._known.discard(place)
+        self._known.discard(key)
 
 
 def _run_delay() -> float:

@@ -99,7 +99,7 @@ class EventRecorder:
         if isinstance(record, EventRecord) and (is_duplicate or record.route == "cold"):
             self._extensions.undo(record.id)  # another process has answered the event
         if is_duplicate:
-            self._metrics.doubles += 1
+            self._metrics.duplicates += 1
             return False
         self._watch_backlog(end)
         if isinstance(record, EventRecord):

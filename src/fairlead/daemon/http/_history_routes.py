@@ -106,7 +106,7 @@ class _HistoryApi:
             is_here = reader is None or host in {"", reader.own_name}
             matches = await _in_thread(self._store.history_of, name, limit, before) if is_here else []
             if not matches and reader is not None:
-                return await self._find_elsewhere(reader, name, host, limit, before)
+                return await self._find_on_other_hosts(reader, name, host, limit, before)
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
         except FairleadError as error:
@@ -120,12 +120,12 @@ class _HistoryApi:
         return _json(replace(matches[0], session=session))
 
     @staticmethod
-    async def _find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
-        from fairlead.daemon.team.history._pages import NoSuchSession, find_elsewhere
+    async def _find_on_other_hosts(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
+        from fairlead.daemon.team.history._pages import NoSuchSession, find_on_other_hosts
         from fairlead.team import RelayUnreachable
 
         try:
-            return _json(await _in_thread(find_elsewhere, reader, name, host, limit, before))
+            return _json(await _in_thread(find_on_other_hosts, reader, name, host, limit, before))
         except NoSuchSession as error:
             return PlainTextResponse(str(error), _NOT_FOUND)
         except RelayUnreachable as error:

@@ -92,7 +92,7 @@ class RunningCalls:
         with self._lock:
             if self._stale:
                 self._drop_stale(call)
-            others = self._living(folders, call.session)
+            others = self._running_for(folders, call.session)
             unfinished = [one for one in self._unfinished if one.concerns(folders) and not one.has_ended]
             if others or unfinished:
                 call.concurrent += [one.description for one in (*others, *unfinished)[:_MAX_CONCURRENT]]
@@ -147,12 +147,12 @@ class RunningCalls:
         """Note that no call of an agent runs any more. Calls whose end was not seen may have changed files."""
         with self._lock:
             agent = event.session_id, event.agent_id or ""
-            self._give_up([call for call in self._running.values() if (call.session, call.agent_id) == agent])
+            self._mark_unfinished([call for call in self._running.values() if (call.session, call.agent_id) == agent])
 
     def session_ended(self, session: str) -> None:
         """Note that nothing of a session runs any more."""
         with self._lock:
-            self._give_up([call for call in self._running.values() if call.session == session])
+            self._mark_unfinished([call for call in self._running.values() if call.session == session])
             for call in self._unfinished:
                 call.has_ended = call.has_ended or call.session == session
 
@@ -166,9 +166,9 @@ class RunningCalls:
     def _drop_stale(self, new: RunningCall) -> None:
         """End calls that a newer one of the same agent shows to be over."""
         agent = new.session, new.agent_id
-        self._give_up([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
+        self._mark_unfinished([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 
-    def _living(self, folders: Iterable[str], session: str) -> list[RunningCall]:
+    def _running_for(self, folders: Iterable[str], session: str) -> list[RunningCall]:
         """Return the running calls that concern one of some folders; end those of other clients that have exited."""
         concerned: dict[str, RunningCall] = {}
         for folder in folders:
@@ -176,7 +176,7 @@ class RunningCalls:
         is_alive = self._liveness.is_alive
         gone = [call for call in concerned.values() if call.session != session and not is_alive(call.process)]
         if gone:
-            self._give_up(gone)
+            self._mark_unfinished(gone)
         return [call for call in concerned.values() if call not in gone]
 
     def _remove(self, key: str) -> RunningCall | None:
@@ -190,7 +190,7 @@ class RunningCalls:
                     del self._by_folder[folder]
         return call
 
-    def _give_up(self, calls: list[RunningCall]) -> None:
+    def _mark_unfinished(self, calls: list[RunningCall]) -> None:
         for call in calls:
             self._remove(call.key)
             call.has_ended = True

@@ -45,12 +45,12 @@ def restore(change: Change) -> str:
         if change.what == "mode" and describe(before, after) == "mode":
             os.chmod(path, S_IMODE(before.mode))
             return ""
-        return _put_back(path, before, after)
+        return _restore_version(path, before, after)
     except OSError as error:
         raise RestoreError(str(error)) from None
 
 
-def _put_back(path: str, before: FileState, after: FileState | None) -> str:
+def _restore_version(path: str, before: FileState, after: FileState | None) -> str:
     if before.target is None and before.content is None:
         raise RestoreError("there is no copy of it: it is too large, or could not be read")
     if before.target is not None and after is not None and after.target == before.target:

@@ -166,7 +166,7 @@ class Snapshot:
             for name in self._new_names(root, folder, is_watched=is_watched):
                 path = f"{folder.rstrip('/')}/{name}"
                 if not name.endswith("/"):
-                    if path not in self._files and self._protected.holds(path):
+                    if path not in self._files and self._protected.contains(path):
                         yield path
                 elif _is_searched(root, path[:-1]) and path[:-1] not in self._folders:
                     (waiting if is_watched and name[:-1] not in _INSTALLED else installed).append(path[:-1])

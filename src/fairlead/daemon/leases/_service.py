@@ -120,17 +120,17 @@ class LeaseService:
         now = time()
         with self._lock:
             held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
-            against = self._living(held.values(), now)
-            if against:
-                return [], against
+            conflicts = self._valid(held.values(), now)
+            if conflicts:
+                return [], conflicts
             table, taken = self.table.without(held).take(wanted, holder, now)
             self._replace(table)
         return taken, []
 
-    def against(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
+    def conflicts(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
         """Return the leases of other sessions of this host that conflict with the wanted ones."""
         held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
-        return self._living(held.values(), time())
+        return self._valid(held.values(), time())
 
     def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:
         """Return the leases of a holder's session on the wanted paths, which the new ones replace."""
@@ -155,7 +155,7 @@ class LeaseService:
     def in_force(self) -> list[Lease]:
         """Return the leases that have not expired and whose holders are alive, by path."""
         now = time()
-        return sorted(self._living(self.table.leases, now), key=lambda lease: (lease.title, lease.since))
+        return sorted(self._valid(self.table.leases, now), key=lambda lease: (lease.title, lease.since))
 
     # -- holders ---------------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class LeaseService:
 
     # -- internal --------------------------------------------------------------------------------------
 
-    def _living(self, leases: Iterable[Lease], now: float) -> list[Lease]:
+    def _valid(self, leases: Iterable[Lease], now: float) -> list[Lease]:
         """Return the leases that have not expired and whose holders are alive."""
         return [lease for lease in leases if lease.until > now and not self.is_dead(lease)]
 

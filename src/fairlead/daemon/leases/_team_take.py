@@ -105,7 +105,7 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     items = [_LocatedLease(one, _checkout(team, one)) for one in wanted]
     shared = [] if local else [item for item in items if item.is_shareable]
     here = [item for item in items if item not in shared]
-    against = [*leases.against(wanted, holder), *_known_against(team, here, holder)]
+    against = [*leases.conflicts(wanted, holder), *_known_against(team, here, holder)]
     if against:
         return Taken([], against, {})
     why_local = {_title(item.wanted): "" if local else _why(item) for item in here}

@@ -113,7 +113,7 @@ class IdlePolicy:
             send_hold_notices(service, agent, queued, reason)
         return not reason
 
-    def person_prompted(self, event: UserPromptSubmit) -> None:
+    def reset_turns(self, event: UserPromptSubmit) -> None:
         """Reset the count of automatic turns, because the user has written a prompt."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None

@@ -127,7 +127,7 @@ class MailService:
                 failures = 0
             except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
                 if not failures:
-                    self._errors.report(f"the mail is not in step with the sessions: {error}")
+                    self._errors.report(f"the mail is not up to date with the sessions: {error}")
                 await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
                 failures += 1
                 self._revision = -1  # check all sessions again

@@ -59,12 +59,12 @@ class Presence:
         """Write the file, if it is out of date. Raises nothing."""
         if self._seen == self._saved:
             return
-        beside = f"{_file()}.{os.getpid()}"
+        temporary = f"{_file()}.{os.getpid()}"
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(msgspec.json.encode(_Saved(self._seen, self._left)))
-            os.replace(beside, _file())
+            os.replace(temporary, _file())
             self._saved = self._seen
         except OSError as error:
             self._errors.report(f"when you were last seen cannot be saved: {error}")

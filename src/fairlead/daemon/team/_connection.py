@@ -154,7 +154,7 @@ class TeamConnection:
         self._incoming.receive()
         self._outgoing.push_new()
         self._outgoing.note_progress()
-        self._give_up_silent()
+        self._bounce_for_absent_hosts()
         self._prune()
         self._directory.count(self._service)
         self._publish()
@@ -186,12 +186,12 @@ class TeamConnection:
             self._directory.apply_snapshot(self._service, self.roster, snapshot, self._log.offset)
         self._read_snapshots_at = monotonic()
 
-    def _give_up_silent(self) -> None:
+    def _bounce_for_absent_hosts(self) -> None:
         """Bounce messages to hosts that have not connected for a long time."""
         days = self._settings.read().give_up_days
         time_span = f"{days} day{'' if days == 1 else 's'}"
         for host, age in self.roster.ages.items():
-            if age > days * _DAY and host in self._directory.transit:
+            if age > days * _DAY and host in self._directory.unacknowledged:
                 self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {time_span}")
 
     def _prune(self) -> None:

@@ -33,10 +33,10 @@ class TeamDirectory:
         self.members: dict[str, RemoteHost] = {}
         """By host id. Only members are in it."""
         self.names: dict[str, str] = {}
-        self.transit: dict[str, tuple[int, float]] = {}
+        self.unacknowledged: dict[str, tuple[int, float]] = {}
         """By host: the number of packets that it has not acknowledged, and the time of the oldest."""
         self.noted = self.counted = 0
-        """`noted` counts commits of data to other hosts. `counted` is its value when `transit` was last computed."""
+        """`noted` counts commits of data to other hosts. `counted` is its value when the packets were last counted."""
         self.last_seen: dict[str, float] = {}
         """The time at which the relay last saw each host, by the clock of this host."""
         self.waiting: dict[str, int] = {}
@@ -46,13 +46,13 @@ class TeamDirectory:
         """Called in the thread of the team when a snapshot or the list of members has changed."""
 
     @property
-    def on_its_way(self) -> int:
+    def unacknowledged_count(self) -> int:
         """How many packets are not acknowledged; at least one while a commit is not counted yet."""
-        return sum(count for count, _ in self.transit.values()) or int(self.is_uncounted)
+        return sum(count for count, _ in self.unacknowledged.values()) or int(self.is_uncounted)
 
     @property
     def is_uncounted(self) -> bool:
-        """Whether packets may have been added since `transit` was last computed."""
+        """Whether packets may have been added since `unacknowledged` was last computed."""
         return self.noted != self.counted
 
     # -- the thread of the team ------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class TeamDirectory:
 
     def count(self, service: MessageService) -> None:
         """Count the packets that are not acknowledged."""
-        self.transit = {one.target: (one.count, one.since) for one in service.team.targets()}
+        self.unacknowledged = {one.target: (one.count, one.since) for one in service.team.targets()}
 
     def _put(self, host: str, snapshot: AgentStatuses, at: float) -> None:
         before = self.members.get(host, _UNKNOWN)

@@ -39,7 +39,7 @@ def status_document(
         "pushed": log.pushed,
         "received": log.received,
         "refused": log.refused,
-        "on_its_way": directory.on_its_way,
+        "on_its_way": directory.unacknowledged_count,
         "events": {
             "mode": copies.events,
             "copied": copies.copied,
@@ -54,11 +54,11 @@ def status_document(
 
 def gauges(log: ConnectionLog, directory: TeamDirectory, copies: CopyCounts, now: float) -> dict[str, float]:
     """Return the values for Prometheus. They contain no names or ids of hosts."""
-    oldest = min((since for _, since in directory.transit.values() if since), default=now)
+    oldest = min((since for _, since in directory.unacknowledged.values() if since), default=now)
     return {
         "team_connected": int(log.state == "connected"),
         "team_connections": log.connections,
-        "team_packets_on_their_way": directory.on_its_way,
+        "team_packets_on_their_way": directory.unacknowledged_count,
         "team_oldest_packet_seconds": round(max(0.0, now - oldest), 3),
         "team_packets_pushed": log.pushed,
         "team_packets_received": log.received,
@@ -117,5 +117,5 @@ def _row(host: str, name: str, key: bytes, state: str) -> dict[str, Any]:
 
 
 def _transit(directory: TeamDirectory, host: str) -> dict[str, Any]:
-    count, oldest = directory.transit.get(host, (0, 0.0))
+    count, oldest = directory.unacknowledged.get(host, (0, 0.0))
     return {"on_its_way": count, "oldest": oldest, "waiting": directory.waiting.get(host, 0)}

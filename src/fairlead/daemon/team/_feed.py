@@ -7,7 +7,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.sessions import NEWS_STALE_AFTER, with_host
+from fairlead.sessions import CONTACT_STALE_AFTER, with_host
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -86,7 +86,7 @@ class TeamFeed:
         """
         before, self._listed, now = self._listed, set(), time()
         for name, remote in self._directory.hosts():
-            is_stale = now - remote.at > NEWS_STALE_AFTER
+            is_stale = now - remote.at > CONTACT_STALE_AFTER
             for session in remote.sessions:
                 named = with_host(session, name)
                 key = (named.id, session.since)

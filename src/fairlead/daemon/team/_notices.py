@@ -77,4 +77,4 @@ class TeamNotices:
             service.send(FAIRLEAD, Draft(to=(USER.name,), subject=subject, body=body, key=key))
             self._sent_keys.add(key)
         except MailError as error:
-            self._errors.report(f"you are not told about your team: {error}")
+            self._errors.report(f"you are not notified about your team: {error}")

@@ -34,7 +34,7 @@ class ConnectionRequests:
         self._queue.put((work, done))
         return done
 
-    def carry_out(self, connection: TeamConnection) -> None:
+    def execute_all(self, connection: TeamConnection) -> None:
         """Execute all requests. Raises `RelayUnreachable` if the connection is lost meanwhile."""
         for work, done in self._take():
             try:

@@ -160,7 +160,7 @@ class TeamService:
     @property
     def is_needed(self) -> bool:
         """Whether the daemon must keep running. In the event loop."""
-        return self.directory.on_its_way > 0 or next(iter(self._tracker.live()), None) is not None
+        return self.directory.unacknowledged_count > 0 or next(iter(self._tracker.live()), None) is not None
 
     @property
     def is_connected(self) -> bool:
@@ -394,5 +394,5 @@ class TeamService:
             self._woken.clear()
             connection.run_once(changes=changes, changed=changed, urgent=urgent)
             self.directory.counted = noted
-            self._requests.carry_out(connection)
+            self._requests.execute_all(connection)
             changes = relay.wait(0.0 if self._woken.is_set() else connection.seconds_to_wait())

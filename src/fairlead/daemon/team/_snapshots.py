@@ -103,7 +103,7 @@ class LocalSnapshots:
 
     def agents(self, service: MessageService, offset: float) -> bytes:
         """Return the body of the snapshot `agents`."""
-        known, waiting, _ = self._look()
+        known, waiting, _ = self._read_state()
         by_id = {session.id: session for session in known}
         now = time()
 
@@ -115,7 +115,7 @@ class LocalSnapshots:
                 project=agent.project,
                 reach=reach(agent, session, is_listening=listens),
                 presence=presence(agent, session, now),
-                doing=_doing(session),
+                doing=_state_name(session),
                 session=f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session,
             )
 
@@ -126,7 +126,7 @@ class LocalSnapshots:
 
     def sessions(self) -> bytes:
         """Return the body of the snapshot `sessions`: running sessions up to a limit, without secrets."""
-        known, _, questions = self._look()
+        known, _, questions = self._read_state()
         answers = answers_setting()
         rows: list[msgspec.Raw] = []
         size = 0
@@ -141,11 +141,11 @@ class LocalSnapshots:
         left_out = len(running) - len(rows)
         return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=published, answers=answers))
 
-    def _look(self) -> tuple[list[Session], frozenset[int], list[Question]]:
+    def _read_state(self) -> tuple[list[Session], frozenset[int], list[Question]]:
         assert self._mail.loop is not None, "there is a mail service"  # noqa: S101 - the event loop has opened it
-        return call_in_loop(self._mail.loop, self._look_in_loop)
+        return call_in_loop(self._mail.loop, self._read_state_in_loop)
 
-    def _look_in_loop(self) -> tuple[list[Session], frozenset[int], list[Question]]:
+    def _read_state_in_loop(self) -> tuple[list[Session], frozenset[int], list[Question]]:
         return self._tracker.sessions(), self._mail.waiters.waiting_agents(), self._answers.questions()
 
 
@@ -219,7 +219,7 @@ def digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()
 
 
-def _doing(session: Session | None) -> str:
+def _state_name(session: Session | None) -> str:
     return "" if session is None else session.state.__class__.__name__.lower()
 
 

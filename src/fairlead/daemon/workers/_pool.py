@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.policy import HookGroup
 
 _MAX_LOADED = 256
-_SWEEP_INTERVAL = 15.0
+_IDLE_CHECK_INTERVAL = 15.0
 """Seconds between two checks for idle workers."""
 
 
@@ -55,11 +55,11 @@ class HookWorkers:
         self._slots: dict[tuple[str, str], _Slot] = {}
         self._loaded: dict[tuple[object, ...], LoadReply] = {}
         """By group of hook files: the hooks in them. Entries are kept after their worker has ended."""
-        self._retired: list[WorkerProcess] = []
+        self._replaced: list[WorkerProcess] = []
         """Workers that were replaced and still have calls in progress."""
         self._lock = Lock()
         self._closing = Event()
-        self._sweeper: Thread | None = None
+        self._idle_checker: Thread | None = None
 
     def ask(self, group: HookGroup, ask: EventRequest) -> EventReply:
         """Ask the worker of a group about an event. Raises `HookWorkerError` if there is no answer."""
@@ -94,15 +94,15 @@ class HookWorkers:
                     self._retire(slot)
                 finally:
                     slot.lock.release()
-        self._end_retired()
+        self._end_replaced()
 
     def close(self) -> None:
         """End all workers."""
         self._closing.set()
         with self._lock:
-            workers = [slot.worker for slot in self._slots.values() if slot.worker is not None] + self._retired
+            workers = [slot.worker for slot in self._slots.values() if slot.worker is not None] + self._replaced
             self._slots.clear()
-            self._retired = []
+            self._replaced = []
         for worker in workers:
             worker.end("was ended")
 
@@ -135,7 +135,7 @@ class HookWorkers:
             self._retire(slot)
             if self._closing.is_set():
                 raise HookWorkerError("the daemon shuts down")
-            self._start_sweeper()
+            self._start_idle_checker()
             self.started += 1
             slot.output = WorkerOutput()
             with slot.output.open() as descriptor:
@@ -160,24 +160,24 @@ class HookWorkers:
         worker, slot.worker = slot.worker, None
         if worker is not None:
             with self._lock:
-                self._retired.append(worker)
-            self._end_retired()
+                self._replaced.append(worker)
+            self._end_replaced()
 
-    def _end_retired(self) -> None:
+    def _end_replaced(self) -> None:
         with self._lock:
-            done = [worker for worker in self._retired if not worker.in_flight]
-            self._retired = [worker for worker in self._retired if worker.in_flight]
+            done = [worker for worker in self._replaced if not worker.in_flight]
+            self._replaced = [worker for worker in self._replaced if worker.in_flight]
         for worker in done:
             worker.end("was ended")
 
-    def _start_sweeper(self) -> None:
+    def _start_idle_checker(self) -> None:
         with self._lock:
-            if self._sweeper is None:
-                self._sweeper = Thread(target=self._sweep, name="hook-workers", daemon=True)
-                self._sweeper.start()
+            if self._idle_checker is None:
+                self._idle_checker = Thread(target=self._check_idle, name="hook-workers", daemon=True)
+                self._idle_checker.start()
 
-    def _sweep(self) -> None:
-        while not self._closing.wait(min(_SWEEP_INTERVAL, self.limits.idle)):
+    def _check_idle(self) -> None:
+        while not self._closing.wait(min(_IDLE_CHECK_INTERVAL, self.limits.idle)):
             self.end_idle()
 
 

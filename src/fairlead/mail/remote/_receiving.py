@@ -39,7 +39,7 @@ class Received(Enum):
     GAP = "gap"
     """An earlier packet is missing, or the origin is not known yet. The packet has to be sent again."""
     REFUSED = "refused"
-    """It could not be applied, and was stored for a person to look at."""
+    """It could not be applied, and was stored for inspection."""
 
 
 class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):

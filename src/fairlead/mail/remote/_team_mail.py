@@ -181,7 +181,7 @@ class TeamMail:
         return {host: link.applied for host, link in self._team.links().items() if link.applied}
 
     def store_refused(self, packets: Sequence[IncomingPacket], why: str) -> None:
-        """Store packets that must not be applied, for a person to look at."""
+        """Store packets that must not be applied, for inspection."""
         at = self._now()
         rows = [
             RefusedPacket(origin=one.origin, seq=one.seq, kind=one.kind, at=at, why=why, body=one.body)

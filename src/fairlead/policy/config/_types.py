@@ -371,7 +371,7 @@ class Layer(Struct, frozen=True):
     folder: str
     policy: Policy
     given: dict[str, Any] | None = None
-    """The values that the file sets; `None` stands for all values that differ from the defaults."""
+    """The values that the file sets; `None` means all values that differ from the defaults."""
     trusted: bool = True
     """Whether it may loosen rules and have commands run. If not, its rules still apply."""
     runs_commands: bool = True

@@ -15,9 +15,9 @@ from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
 from fairlead.policy.config._files import NotCached
 from fairlead.policy.git._checkouts import GitCall
 from fairlead.policy.git._commands import TREE_COMMANDS, named_files
-from fairlead.policy.git._merges import CHANGED_FILES, REVISION_COMMANDS
+from fairlead.policy.git._merges import CHANGE_FINDERS, REVISION_COMMANDS
 from fairlead.policy.git._process import Deadline, GitProcess, NotKnown
-from fairlead.policy.git._reads import SHOWN_FILES, shown_files
+from fairlead.policy.git._reads import SHOW_FINDERS, shown_files
 from fairlead.policy.git._repository import Cache, has_repository, open_repository
 from fairlead.policy.git._repository_state import RepositoryState
 from fairlead.policy.paths._resolve import resolve
@@ -90,24 +90,24 @@ class GitCheck:
         names = {command.name for command in self._analysis.git}
         rules = self._guard.files
         changes = not names.isdisjoint(TREE_COMMANDS) and self._guard.has_files
-        reads = not names.isdisjoint(SHOWN_FILES) and bool(rules.unreadable)
+        reads = not names.isdisjoint(SHOW_FINDERS) and bool(rules.unreadable)
         if not (changes or reads):
             return None
         self._read_files()
         for command in self._analysis.git:
             blocked = None
-            if changes and command.name in CHANGED_FILES:
+            if changes and command.name in CHANGE_FINDERS:
                 blocked = self._check_changes(command)
-            if blocked is None and reads and command.name in SHOWN_FILES:
+            if blocked is None and reads and command.name in SHOW_FINDERS:
                 blocked = self._check(command, shown_files, self._file_checks.shown)
             elif blocked is None and reads and command.name in REVISION_COMMANDS:
-                self._check(command, CHANGED_FILES[command.name], self._file_checks.shown)
+                self._check(command, CHANGE_FINDERS[command.name], self._file_checks.shown)
             if blocked is not None:
                 return blocked
         return None
 
     def _check_changes(self, command: GitCommand) -> str | None:
-        files, is_patch = CHANGED_FILES[command.name], command.name in _PATCHES
+        files, is_patch = CHANGE_FINDERS[command.name], command.name in _PATCHES
         if is_patch and not self._written.isdisjoint(map(os.path.normpath, command.args)):
             self._add_unknown(command, f"which files the patch changes that the command gives to git {command.name}")
             return None
@@ -139,7 +139,7 @@ class GitCheck:
     def _open(self, command: GitCommand, file_check: FileCheck) -> Repository | None:
         folder = folder_of(self._evaluation, command)
         if folder is None:
-            if command.name in TREE_COMMANDS or command.name in SHOWN_FILES:
+            if command.name in TREE_COMMANDS or command.name in SHOW_FINDERS:
                 raise NotKnown(f"in which folder git {command.name} runs")
             return None
         if not set(command.options).isdisjoint(command.unknown):

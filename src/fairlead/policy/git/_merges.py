@@ -353,7 +353,7 @@ def _print(call: GitCall) -> Iterator[str]:
     yield from ()
 
 
-CHANGED_FILES: Final[dict[str, Callable[[GitCall], Iterator[str]]]] = {
+CHANGE_FINDERS: Final[dict[str, Callable[[GitCall], Iterator[str]]]] = {
     **CHECKOUTS,
     "merge": _merge,
     "pull": _pull,

@@ -300,7 +300,7 @@ def _checkout_index(call: GitCall) -> Iterator[str]:
 
 
 _INTERACTIVE: Final = ("add", "stage", "checkout", "reset", "restore")
-SHOWN_FILES: Final[dict[str, Callable[[GitCall], Iterator[str]]]] = {
+SHOW_FINDERS: Final[dict[str, Callable[[GitCall], Iterator[str]]]] = {
     "show": _show,
     "cat-file": _cat_file,
     "unpack-file": _cat_file,
@@ -325,4 +325,4 @@ def shown_files(call: GitCall) -> Iterator[str]:
     if (patterns or call.command.unknown) and call.command.name not in _INTERACTIVE:
         yield from _all_history(call, f"git {call.command.name} {' '.join(call.command.unknown or ['…'])}")
         return
-    yield from SHOWN_FILES[call.command.name](call)
+    yield from SHOW_FINDERS[call.command.name](call)

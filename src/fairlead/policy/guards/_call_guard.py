@@ -173,7 +173,7 @@ class CallGuard:
         probe.paths = evaluation.paths
         is_own = not access.among and self._own is not None and self._own.check(probe, folder, whole=True) is not None
         if is_own or self._files.uneditable.check_below(probe, folder, Selection(access.among)) is not None:
-            where = f"{folder.given}, which holds protected ones"
+            where = f"{folder.given}, which contains protected ones"
             evaluation.unknowns.append(f"which files {evaluation.tool} writes below {where}")
         evaluation.unknowns += probe.unknowns
 

@@ -44,7 +44,7 @@ class ProtectedFiles:
         rule = self._matching(path, agent)
         return None if rule is None else f"preToolUse.{rule.setting} '{rule.pattern.text}'"
 
-    def holds(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Return whether a file is protected from some agent."""
         return self._matching(path, None) is not None
 

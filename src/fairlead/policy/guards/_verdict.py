@@ -154,7 +154,7 @@ class Evaluation:
         if unparsable == "deny":
             return HookOutput.deny(f"{question} {advice}")
         if headless:
-            return HookOutput.ask(f"{question} {_IS_HEADLESS} {advice}")
+            return HookOutput.ask(f"{question} {_HEADLESS_NOTE} {advice}")
         return HookOutput.ask(question).with_context(f"{_ASKED} {advice}")
 
     def _question(self) -> str:
@@ -168,7 +168,7 @@ class Evaluation:
 
 NO_OPINION = HookOutput()
 _ASKED = "A person was asked about this call, because the guards cannot tell before it runs which files it touches."
-_IS_HEADLESS = "A person should be asked, but this session runs without one, so it is denied."
+_HEADLESS_NOTE = "A person should be asked, but this session runs without one, so it is denied."
 _COMMAND_ADVICE = (
     "To need no question: name programs and files literally, without variables and substitutions; run one plain "
     "command at a time; change files with the tools for that, not with inline code; leave protected files out."

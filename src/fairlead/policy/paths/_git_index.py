@@ -23,7 +23,7 @@ class GitIndex(NamedTuple):
 
 
 def find_index(path: str) -> GitIndex | None:
-    """Return the index of the repository that holds a file; `None` if there is none."""
+    """Return the index of the repository that contains a file; `None` if there is none."""
     folder = os.path.dirname(path)
     while folder not in {"", "/"}:
         git = f"{folder}/.git"

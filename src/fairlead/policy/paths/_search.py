@@ -182,7 +182,7 @@ def _walk(
         for entry in _entries(f"{folder.disk_path}/{above}", MAX_ENTRIES):
             left -= 1
             if left < 0:
-                raise TooManyFiles(f"{folder.given} holds more than {MAX_ENTRIES} files")
+                raise TooManyFiles(f"{folder.given} contains more than {MAX_ENTRIES} files")
             is_folder = entry.is_dir(follow_symlinks=False)
             relative = above + entry.name
             yield relative, is_folder, entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.sessions import NEWS_STALE_AFTER, HostSessions, team_sessions
+from fairlead.sessions import CONTACT_STALE_AFTER, HostSessions, team_sessions
 from fairlead.text import duration
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class HostStatus(NamedTuple):
 
     def is_stale(self, now: float) -> bool:
         """Return whether the last contact is so old that the sessions may have changed."""
-        return now - self.last_contact > NEWS_STALE_AFTER
+        return now - self.last_contact > CONTACT_STALE_AFTER
 
     def text(self, now: float) -> str:
         """Return the status as text: the age of the last contact, and the number of unlisted sessions."""
         age = duration(max(0.0, now - self.last_contact))
         more = f" · {self.left_out} more sessions" if self.left_out else ""
-        return (f"NO NEWS for {age}: this is what it told last" if self.is_stale(now) else f"heard {age} ago") + more
+        return (f"NO CONTACT for {age}: its last update" if self.is_stale(now) else f"heard {age} ago") + more
 
 
 def host_of_folder(folder: str, hosts: Collection[str]) -> str:

@@ -226,7 +226,7 @@ class MailDelivery(EventExtension):
         if event is None or event.event_name not in {"Stop", "UserPromptSubmit"}:
             return
         if isinstance(event, UserPromptSubmit) and not _is_automatic(event):
-            self._idle.person_prompted(event)
+            self._idle.reset_turns(event)
         if record.steps:
             self._remember_plan(record, event)
         elif isinstance(event, Stop) and not self._idle.waits_always(event):

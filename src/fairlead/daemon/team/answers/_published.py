@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.answers._questions import Question
 
-NOT_PUBLISHED = "other hosts have not been told what it asks"
+NOT_PUBLISHED = "it was not published to other hosts"
 
 _Key: TypeAlias = tuple[str, float]
 """The id and the time of a question. Ids are short, and may be used again."""

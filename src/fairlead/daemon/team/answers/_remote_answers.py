@@ -212,7 +212,7 @@ class RemoteAnswers:
                 del self._unconfirmed[next(iter(self._unconfirmed))]
             self.check_unconfirmed()
             raise NotConfirmed(
-                f"sent to {question.host}, which has not told within {RESULT_TIMEOUT:.0f} s whether it took it; "
+                f"sent to {question.host}, which has not reported within {RESULT_TIMEOUT:.0f} s whether it took it; "
                 "you get a message when it does, or when the question is over there"
             ) from None
         finally:
@@ -267,7 +267,7 @@ class RemoteAnswers:
                 "That host does not list the question any more, and has said nothing about your answer, perhaps "
                 "because its daemon was restarted. Its history says whether it was given: fairlead history"
             )
-            await self._notify_user(sent, "has not told what became of your answer", body, f"answer-{nonce}-over")
+            await self._notify_user(sent, "has not reported what became of your answer", body, f"answer-{nonce}-over")
 
     async def _notify_user(self, sent: _Unconfirmed, what: str, body: str, key: str) -> None:
         """Send the user a message about an answer whose result did not arrive in time."""

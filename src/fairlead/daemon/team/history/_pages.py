@@ -41,7 +41,7 @@ def merged_page(find: Find, reader: HistoryReader, query: HistoryQuery, host: st
     return (_merged_matches if query.search else _merged_sessions)(find, reader, query, hosts, only_others=bool(host))
 
 
-def find_elsewhere(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> SessionHistory:
+def find_on_other_hosts(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> SessionHistory:
     """Return a session of another host with its events. Raises `TeamError`."""
     hosts = reader.hosts(host)
     sessions = reader.find_one(name, hosts) if hosts else []

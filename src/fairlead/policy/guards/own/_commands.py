@@ -97,11 +97,11 @@ class OwnCommands:
     def __init__(
         self,
         startup: StartupRules,
-        holds_own: Callable[[ResolvedPath, str], bool],
+        contains_own: Callable[[ResolvedPath, str], bool],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._startup = startup
-        self._holds_own = holds_own
+        self._contains_own = contains_own
         """Returns whether a folder contains files that no agent may change. Takes the working directory, too."""
         self._clients = tuple(known_clients())
         programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
@@ -196,7 +196,7 @@ class OwnCommands:
         }
         for path in named:
             target = evaluation.paths.resolve(path)
-            if target.is_folder and self._holds_own(target, evaluation.cwd):
+            if target.is_folder and self._contains_own(target, evaluation.cwd):
                 yield Finding(f"removing {path}, which contains files of Fairlead or its policy", is_certain=False)
 
 
@@ -309,7 +309,7 @@ def _in_environment(path: str, cwd: str) -> bool:
     folder = os.path.realpath(os.path.dirname(full))
     paths = (f"{os.path.realpath(full)}/", f"{folder}/")
     beside = os.path.realpath(os.path.dirname(sys.executable))
-    return folder == beside or any(name.startswith(environment_prefixes()) for name in paths)
+    return folder == beside or any(candidate.startswith(environment_prefixes()) for candidate in paths)
 
 
 def _shortened(text: str) -> str:

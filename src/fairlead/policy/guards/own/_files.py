@@ -75,7 +75,7 @@ class OwnFiles:
         """The rules on commands. Made with the first command, because their patterns take milliseconds to compile."""
         from fairlead.policy.guards.own._commands import OwnCommands
 
-        return OwnCommands(self._startup, self._holds_own, self._environ)
+        return OwnCommands(self._startup, self._contains_own, self._environ)
 
     @cached_property
     def _startup(self) -> StartupRules:
@@ -178,7 +178,7 @@ class OwnFiles:
         lower = text.lower()
         return any(hint in lower for hint in self._hints)
 
-    def _holds_own(self, target: ResolvedPath, cwd: str) -> bool:
+    def _contains_own(self, target: ResolvedPath, cwd: str) -> bool:
         return any(self._below(target, cwd))
 
     def _below(self, target: ResolvedPath, cwd: str) -> Iterable[str]:
@@ -261,7 +261,7 @@ def _folders(environ: Mapping[str, str]) -> Iterable[str]:
 
 
 def _state_folders(environ: Mapping[str, str]) -> Iterable[str]:
-    """Yield the folders that may hold the journal and the mail."""
+    """Yield the folders that may contain the journal and the mail."""
     home, moved = environ.get("HOME") or os.path.expanduser("~"), environ.get("XDG_STATE_HOME", "")
     if own := environ.get("FAIRLEAD_HOME"):
         yield own

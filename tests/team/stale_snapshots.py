@@ -1,4 +1,4 @@
-"""A relay that shows old news: what hosts publish is not stored."""
+"""A relay that shows stale snapshots: what hosts publish is not stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CREATE TRIGGER keep BEFORE UPDATE ON fairlead.snapshots FOR EACH ROW EXECUTE FUN
 
 
 @contextmanager
-def old_news(server: PostgresServer, database: str) -> Iterator[None]:
+def stale_snapshots(server: PostgresServer, database: str) -> Iterator[None]:
     """The hosts do not hear of what changes, so that only the asking one can refuse an answer."""
     server.execute(KEEP, database)
     try:
