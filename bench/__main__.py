@@ -1,4 +1,4 @@
-"""Run every benchmark, print the table to stdout and save the figures as JSON."""
+"""Run every benchmark, or those of some subjects, print the table to stdout and save the figures as JSON."""
 
 from __future__ import annotations
 
@@ -83,9 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not options.json.parent.is_dir():
         parser.error(f"--json: no such folder: {options.json.parent}")
+    if unknown := [name for name in options.subjects if name not in SUBJECTS]:
+        parser.error(f"no such subject: {', '.join(unknown)}; there are {', '.join(SUBJECTS)}")
     start = perf_counter()
+    subjects = options.subjects or list(SUBJECTS)
     rows = [
-        row for number, subject in enumerate(SUBJECTS, 1) for row in _measured(number, subject, quick=options.quick)
+        row
+        for number, subject in enumerate(subjects, 1)
+        for row in _measured(f"{number}/{len(subjects)} {subject}", subject, quick=options.quick)
     ]
     seconds = perf_counter() - start
     print(table(rows))
@@ -97,13 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"default: all of {', '.join(SUBJECTS)}")
     parser.add_argument("--quick", action="store_true", help="few rounds: shows that it runs, not how fast")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="default: bench/results.json")
     return parser
 
 
-def _measured(number: int, subject: str, *, quick: bool) -> list[Row]:
-    label = f"{number}/{len(SUBJECTS)} {subject}"
+def _measured(label: str, subject: str, *, quick: bool) -> list[Row]:
     tick = _ticker(label)
     effort = Effort(3, 0.001, 2, tick, is_quick=True) if quick else Effort(60, 0.01, 60, tick)
     rows = SUBJECTS[subject](effort)

@@ -10,11 +10,13 @@ from contextlib import ExitStack, closing
 from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING
 
+from bench import own_hooks
 from bench._harness import Timing, wall_time
 from bench._home import Clients, Home, daemon, scratch_home
 from bench._peers import OTHER, SESSION
 from bench._table import Row, Target
 from bench.launcher import LAUNCHER
+from bench.peers import POLICY as CHECKS
 from bench.without_daemon import PYTHON
 from fairlead.events import parse
 from fairlead.ipc import request
@@ -34,17 +36,19 @@ _UNREAD = 20
 _FEED_TIMEOUT = 1_200.0
 _BODY = "What was found, in a few lines.\n" * 4
 _POLL_INTERVAL = 0.1
-COMMANDS = {
-    "PreToolUse, Edit": [],
+EVENTS = ("PreToolUse, Edit", "PreToolUse, an own hook", "Stop, one command", "SubagentStop, one command")
+COMMANDS: dict[str, list[str]] = {
     "send": ["--subject", "x", "Hello."],
     "inbox": [],
     "inbox --search": ["needle"],
     "poll": ["--format", "context"],
+    "heartbeat": [],
+    "status": [],
     "agents": [],
     "sessions": [],
     "events --last 20": [],
 }
-"""What is timed: an event, and commands with further arguments."""
+"""The commands that are timed, with further arguments."""
 
 
 def rows(effort: Effort) -> list[Row]:
@@ -57,12 +61,13 @@ def rows(effort: Effort) -> list[Row]:
         for size, home in kept.items():
             server = stack.enter_context(daemon(home))
             names = {session: _begin(home, server, clients, session) for session in (OTHER, SESSION)}
-            variants |= {f"{name} {size}": variant for name, variant in _commands(home, names[OTHER]).items()}
+            timed = {**_events(home), **_commands(home, names[OTHER])}
+            variants |= {f"{name} {size}": variant for name, variant in timed.items()}
         times = effort.compare_processes(variants)
     flat = Target("ratio", 1.3)
     growth = [
         Row("growth", name, "ms", times[f"{name} {many}"], _same(few), times[f"{name} {few}"], target=flat)
-        for name in COMMANDS
+        for name in (*EVENTS, *COMMANDS)
     ]
     what = f"daemon start to its first answer, {many} events kept and not yet in the store"
     return [Row("growth", what, "ms", starts[many], _same(few), starts[few], target=Target("time", 300)), *growth]
@@ -131,18 +136,32 @@ def _begin(home: Home, server: Daemon, clients: Clients, session: str) -> str:
     return str(next(agent["name"] for agent in agents if agent["session"] == session))
 
 
+def _events(home: Home) -> dict[str, Variant]:
+    checks = home.project(1)
+    (checks / ".fairlead.yaml").write_text(CHECKS)
+    own = own_hooks.project(home)
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(home.project() / "src/main.py")}}
+    payloads = {
+        "PreToolUse, Edit": make_payload("PreToolUse", cwd=str(home.project()), **edit),
+        "PreToolUse, an own hook": make_payload(
+            "PreToolUse", cwd=str(own), tool_name="Bash", tool_input={"command": "git status"}
+        ),
+        "Stop, one command": make_payload("Stop", cwd=str(checks), session_id="checks"),
+        "SubagentStop, one command": make_payload("SubagentStop", cwd=str(checks), session_id="checks"),
+    }
+    variants: dict[str, Variant] = {}
+    for name, payload in payloads.items():
+        stdin = home.folder / f"{name}.json"
+        stdin.write_text(json.dumps(payload))
+        words = [str(LAUNCHER), name.partition(",")[0], "--python", PYTHON]
+        variants[name] = wall_time(words, stdin=stdin, env=home.environment())
+    return variants
+
+
 def _commands(home: Home, recipient: str) -> dict[str, Variant]:
     env, program = home.environment(), str(LAUNCHER.with_name("fairlead"))
-    tool_input = {"file_path": str(home.project() / "src/main.py")}
-    payload = make_payload("PreToolUse", cwd=str(home.project()), tool_name="Edit", tool_input=tool_input)
-    edit = home.folder / "edit.json"
-    edit.write_text(json.dumps(payload))
-    variants: dict[str, Variant] = {
-        "PreToolUse, Edit": wall_time([str(LAUNCHER), "PreToolUse", "--python", PYTHON], stdin=edit, env=env)
-    }
+    variants: dict[str, Variant] = {}
     for name, rest in COMMANDS.items():
-        if name in variants:
-            continue
         words = name.split()
         to = [recipient] if name == "send" else []
         me = [] if words[0] in {"sessions", "events"} else ["--session", SESSION]

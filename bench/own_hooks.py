@@ -42,7 +42,7 @@ if "push --force" in event["tool_input"]["command"]:
 
 def rows(effort: Effort) -> list[Row]:
     with scratch_home() as home:
-        folder = _project(home)
+        folder = project(home)
         with daemon(home):
             hook = [LAUNCHER, "PreToolUse", "--python", PYTHON]
             _check_answers(hook, home, folder)
@@ -63,7 +63,8 @@ def rows(effort: Effort) -> list[Row]:
     ]
 
 
-def _project(home: Home) -> Path:
+def project(home: Home) -> Path:
+    """Return a project with an own hook that a person has trusted."""
     folder = home.folder / "hooked"
     folder.mkdir()
     (folder / "guards.py").write_text(HOOKS)

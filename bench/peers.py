@@ -264,6 +264,7 @@ def _started(words: Sequence[str], env: Mapping[str, str], stdin: Path) -> int:
     files = [
         (os.POSIX_SPAWN_OPEN, 0, str(stdin), os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
     ]
     return os.posix_spawn(words[0], list(words), dict(env), file_actions=files)
 

@@ -137,6 +137,11 @@ ROWS = [
     ("peers: fairlead events --last 20", "hcom", "≤ 3.5 ms"),
     ("peers: PreToolUse, Edit, 100 processes at once", "conclaude", "≥ 1 x"),
     ("peers: PreToolUse, Edit, 100 processes at once", "hcom", "≥ 1 x"),
+    ("peers: PreToolUse, Edit, 100 processes at once", "cchooks", "≥ 1 x"),
+    ("peers: PreToolUse, Edit, 100 processes at once", "atm-hook", "≥ 1 x"),
+    ("peers: Stop, one command, 100 processes at once", "conclaude", "≥ 1 x"),
+    ("peers: fairlead inbox, 100 processes at once", "hcom", "≥ 1 x"),
+    ("peers: fairlead inbox, 100 processes at once", "Subtrate", "≥ 1 x"),
     ("peers: 10 silent inline hooks, one event", "claude-agent-rs, native", ""),
     (
         "growth: daemon start to its first answer, 2000 events kept and not yet in the store",
@@ -145,9 +150,12 @@ ROWS = [
     ),
     *(
         (f"growth: {what}", "the same with 100", "≤ 1.3 x")
-        for what in ("PreToolUse, Edit", "send", "inbox", "inbox --search", "poll", "agents", "sessions")
+        for what in (
+            *("PreToolUse, Edit", "PreToolUse, an own hook", "Stop, one command", "SubagentStop, one command"),
+            *("send", "inbox", "inbox --search", "poll", "heartbeat", "status", "agents", "sessions"),
+            "events --last 20",
+        )
     ),
-    ("growth: events --last 20", "the same with 100", "≤ 1.3 x"),
 ]
 KEYS = ["subject", "what", "unit", "ours", "baseline", "theirs", "difference", "ratio", "target", "reached"]
 
