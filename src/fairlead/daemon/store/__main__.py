@@ -36,7 +36,7 @@ from fairlead.daemon.store._messages import (
 from fairlead.daemon.store._writer import StoreWriter
 from fairlead.journal import Journal, Position, journal_folder
 
-_NICENESS = 5
+_NICENESS = 10
 """Gives the daemon priority. On a single processor, the remaining time is enough to keep up with the journal."""
 _INTERVAL = 0.25
 """Seconds between two checks of the journal once all of it is stored."""
