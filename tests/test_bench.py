@@ -228,13 +228,13 @@ def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("arguments", [["--json", "no/such/folder/results.json"], ["--rounds", "3"]])
+@pytest.mark.parametrize("arguments", [["--json", "no/such/folder/results.json"], ["--rounds", "3"], ["fires"]])
 def test_a_bad_command_line_is_refused_before_anything_runs(arguments: list[str]) -> None:
     """It ends with the usage and exit code 2."""
     command = [sys.executable, "-m", "bench", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("usage: python -m bench [-h] [--quick] [--json FILE]\n")
+    assert done.stderr.startswith("usage: python -m bench [-h] [--quick] [--json FILE] [SUBJECT ...]\n")
 
 
 @pytest.mark.parametrize(
