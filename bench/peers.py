@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 from contextlib import ExitStack, chdir
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -161,15 +162,18 @@ class _PeerBench:
                     "Subtrate": subtrate.get("inbox"),
                 },
             }
-            rates = {what: _rates(effort, variants) for what, variants in groups.items()}
+            storms = {what: _storms(effort, variants) for what, variants in groups.items()}
+        for what, of in storms.items():
+            if of["ours"].failed:
+                raise RuntimeError(f"{what}: {of['ours'].failed} of our processes have failed")
         return [
             Row(
                 "peers",
                 f"{what}, {AT_ONCE} processes at once",
                 "/s",
-                rates[what]["ours"],
-                peer,
-                rates[what].get(peer),
+                storms[what]["ours"].rate,
+                f"{peer}{storms[what][peer].note if peer in storms[what] else ''}",
+                storms[what][peer].rate if peer in storms[what] else None,
                 absent=ABSENT,
                 target=_AHEAD,
             )
@@ -234,30 +238,48 @@ def _row(what: str, ours: Timing, baseline: str, theirs: Timing | None, limit: f
     return Row("peers", what, "ms", ours, baseline, theirs, target=target, absent=ABSENT)
 
 
-def _rates(effort: Effort, variants: Mapping[str, Command | None]) -> dict[str, Timing]:
-    """Return how many processes of each variant end in a second if many are started at once: maximum and median."""
+@dataclass(frozen=True)
+class _Storm:
+    """Many processes at once."""
+
+    rate: Timing
+    """How many succeed in a second: maximum and median."""
+    started: int
+    failed: int
+
+    @property
+    def note(self) -> str:
+        """How many have failed, for the table."""
+        return f", {self.failed} of {self.started} failed" if self.failed else ""
+
+
+def _storms(effort: Effort, variants: Mapping[str, Command | None]) -> dict[str, _Storm]:
+    """Start many processes of each variant at once, in turn."""
     rounds, total = (1, AT_ONCE) if effort.is_quick else (3, 2 * AT_ONCE)
-    samples: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
+    rates: dict[str, list[float]] = {name: [] for name, command in variants.items() if command}
+    failed = dict.fromkeys(rates, 0)
     for number in range(rounds):
         effort.tick(f"{AT_ONCE} at once, round {number + 1} of {rounds}")
-        for name, rates in samples.items():
+        for name, some in rates.items():
             command = variants[name]
             assert command is not None
-            rates.append(total / _many(command, total))
-    return {name: Timing(max(rates), median(rates)) for name, rates in samples.items()}
+            seconds, failures = _many(command, total)
+            some.append((total - failures) / seconds)
+            failed[name] += failures
+    return {name: _Storm(Timing(max(some), median(some)), rounds * total, failed[name]) for name, some in rates.items()}
 
 
-def _many(command: Command, total: int) -> float:
-    """Return the seconds of that many processes, a hundred at a time."""
-    start = perf_counter()
+def _many(command: Command, total: int) -> tuple[float, int]:
+    """Run that many processes, a hundred at a time. Return the seconds, and how many have failed."""
+    start, failed = perf_counter(), 0
     running: set[int] = set()
     for _ in range(total):
         if len(running) == AT_ONCE:
-            _wait_for_one(running, command.words)
+            failed += _wait_for_one(running)
         running.add(_started(command.words, command.env, command.stdin or Path(os.devnull)))
     while running:
-        _wait_for_one(running, command.words)
-    return perf_counter() - start
+        failed += _wait_for_one(running)
+    return perf_counter() - start, failed
 
 
 def _started(words: Sequence[str], env: Mapping[str, str], stdin: Path) -> int:
@@ -269,13 +291,13 @@ def _started(words: Sequence[str], env: Mapping[str, str], stdin: Path) -> int:
     return os.posix_spawn(words[0], list(words), dict(env), file_actions=files)
 
 
-def _wait_for_one(running: set[int], words: Sequence[str]) -> None:
-    pid = 0
+def _wait_for_one(running: set[int]) -> bool:
+    """Wait until a process has ended; return whether it has failed."""
+    pid = status = 0
     while pid not in running:  # the process in place of a client is a child, too
         pid, status = os.waitpid(-1, 0)
     running.remove(pid)
-    if code := os.waitstatus_to_exitcode(status):
-        raise RuntimeError(f"{' '.join(words)}: exit {code}")
+    return os.waitstatus_to_exitcode(status) != 0
 
 
 def _stay_silent(event: PreToolUse, ctx: HookContext) -> HookOutput:
