@@ -1,5 +1,4 @@
 /* fairlead COMMAND [options]: has the daemon run a command, and prints its output.
- *
  * What the daemon declines, and everything without a daemon, is left to Python. This file knows no command. */
 #include "hook.h"
 

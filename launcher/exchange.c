@@ -205,8 +205,13 @@ static int64_t max_wait(const struct call *call)
 {
     if (call->wake || call->command)
         return INT64_MAX / 2;
-    bool is_long = waits_for_person(call) || equals_ignoring_case(call->event, strlen(call->event), "stop");
-    return is_long ? MAX_STOP : MAX_OTHER;
+    const char *event = call->event;
+    size_t size = strlen(event);
+    if (waits_for_person(call) || equals_ignoring_case(event, size, "stop"))
+        return MAX_STOP;
+    if (equals_ignoring_case(event, size, "userpromptsubmit") || equals_ignoring_case(event, size, "premodelswitch"))
+        return MAX_SHORT;
+    return equals_ignoring_case(event, size, "sessionend") ? MAX_SESSION_END : MAX_OTHER;
 }
 
 /* Ask until there is an answer: the daemon may answer with a wait instead. Closes the connection, unless the daemon

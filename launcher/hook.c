@@ -5,7 +5,6 @@
  *
  * The client starts this for each event. It asks the daemon; without one, or if its answer is not understood, Python
  * evaluates the event, with the same arguments and the same stdin.
- *
  * A status line is not an event: it is reported to the daemon, and then COMMAND is run as the client would run it.
  * With --wake another hook reports the event; we wait in the background for a reason to start a turn.
  * With --wait the event was reported already, and we only wait for its answer. */

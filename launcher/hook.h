@@ -1,5 +1,4 @@
 /* Declarations shared by the files of the launcher. docs/architecture.md describes the path of one event.
- *
  * It is C11 on POSIX, without stdio, locale or heap: this process lives for one event, and its start is most of its
  * cost. It knows no policy. Everything that it does not understand is left to Python, which is slow and correct. */
 #ifndef FAIRLEAD_HOOK_H
@@ -21,8 +20,10 @@
 #define MAX_WAIT ((uint64_t)2000000000) /* milliseconds: 23 days, which fits `poll` */
 #ifndef MAX_WAITS
 #define MAX_WAITS 100000 /* consecutive waits for one event */
-#define MAX_STOP 3590000 /* milliseconds that they may take together, so that they end before the client ends us; */
-#define MAX_OTHER 8000   /* clients/claude/settings/_events.py has its timeouts */
+#define MAX_STOP 3590000 /* milliseconds that they may take together: less than clients/claude/settings/_events.py says */
+#define MAX_SHORT 20000 /* at UserPromptSubmit and PreModelSwitch */
+#define MAX_SESSION_END 8000
+#define MAX_OTHER 40000
 #endif
 
 struct bytes {

@@ -21,7 +21,9 @@ MAX_VALUE = 4096
 MAX_WAIT = 2_000_000_000
 MAX_WAITS = 100_000
 MAX_STOP = 3_590_000
-MAX_OTHER = 8_000
+MAX_SHORT = 20_000
+MAX_SESSION_END = 8_000
+MAX_OTHER = 40_000
 WAITS_PATH = b"/v1/waits/"
 SHELL = "/bin/sh"
 OR_EXPLAIN = (
@@ -234,13 +236,23 @@ def ask_daemon(daemon: _socket.socket | None, call: Call) -> Answer | None:
         if answer is None or answer.status != 303 or call.status_command is not None:
             return answer
         call.token = answer.token
-        is_long = waits_for_person(call) or call.event.lower() == "stop"
-        end = start + (MAX_STOP if is_long else MAX_OTHER) / 1000
+        end = start + max_wait(call) / 1000
         left = answer.milliseconds if call.wake else int((end - time.monotonic()) * 1000)
         call.milliseconds = max(min(answer.milliseconds, left), 0)
         daemon = connect_daemon() if waits < MAX_WAITS and left > 0 else None
         waits += 1
     return None
+
+
+def max_wait(call: Call) -> int:
+    """Return for how many milliseconds an event may wait in all, so that the waits end before the client's timeout."""
+    limits = {
+        "stop": MAX_STOP,
+        "sessionend": MAX_SESSION_END,
+        "userpromptsubmit": MAX_SHORT,
+        "premodelswitch": MAX_SHORT,
+    }
+    return MAX_STOP if waits_for_person(call) else limits.get(call.event.lower(), MAX_OTHER)
 
 
 def waits_for_person(call: Call) -> bool:

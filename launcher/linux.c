@@ -1,5 +1,4 @@
 /* The few C library functions that the launcher calls, for Linux on x86-64 and arm64, linked without a C library.
- *
  * A C library initializes more than we need: a static glibc executes `cpuid` about fifty times, and a virtual machine
  * traps each of them. That takes 0.5 ms, five times the rest of our start. Where this file does not work,
  * hatch_build.py links the platform's library instead; nothing else changes. */

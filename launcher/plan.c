@@ -1,5 +1,4 @@
 /* Carries out a plan of the daemon: reads it, has its steps run, reports the results, and prints the final answer.
- *
  * It knows no policy. The daemon has determined what each step runs, and decides what the results mean. If the daemon
  * has ended by then, Python decides from the same results: a step that has begun is never run again. */
 #include "plan.h"

@@ -1,5 +1,4 @@
 /* Runs the steps of a plan, each in a session of its own: bounded in time and memory, and killed as a group.
- *
  * fairlead.process does the same in Python; tests/launcher/test_plans.py compares the two. */
 #include "plan.h"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,10 +52,9 @@ def test_the_waits_of_an_event_end_before_the_client_ends_the_hook(
 ) -> None:
     program = tmp_path / kind / "fairlead-hook"
     program.parent.mkdir()
-    flags = ("-DMAX_WAITS=100000", "-DMAX_STOP=300", "-DMAX_OTHER=200")
-    if problem := (
-        compile_sanitized(program, *flags) if kind == "sanitized" else write_twin(program, MAX_STOP=300, MAX_OTHER=200)
-    ):
+    limits = {"MAX_STOP": 300, "MAX_SHORT": 250, "MAX_SESSION_END": 200, "MAX_OTHER": 200}
+    flags = ("-DMAX_WAITS=100000", *(f"-D{name}={limit}" for name, limit in limits.items()))
+    if problem := (compile_sanitized(program, *flags) if kind == "sanitized" else write_twin(program, **limits)):
         unavailable(problem)
     launcher = Launcher(program, home)
     daemon.answer = answer_303("again")
@@ -62,6 +62,10 @@ def test_the_waits_of_an_event_end_before_the_client_ends_the_hook(
     assert launcher.evaluated_locally("Stop", "--waited", stdin=PAYLOAD)
     launcher.run("PreToolUse", stdin=PAYLOAD)
     assert launcher.evaluated_locally("PreToolUse", stdin=PAYLOAD)
+    for event in ("UserPromptSubmit", "PreModelSwitch", "SessionEnd"):
+        launcher.run(event, stdin=PAYLOAD)
+        assert launcher.stdin() == PAYLOAD, "Python evaluates it"
+        launcher.record.unlink()
 
     daemon.answers = [answer_303("long", 2_000_000_000), lambda _: daemon.over.wait(20)]
     launcher.run("PreToolUse", stdin=PAYLOAD)  # 200 ms and 2 s for the exchange, not 23 days
@@ -71,12 +75,18 @@ def test_the_waits_of_an_event_end_before_the_client_ends_the_hook(
 def test_the_limits_are_below_the_timeouts_that_are_installed() -> None:
     head = (SOURCES / "hook.h").read_text(encoding="utf-8")
     twin = (SOURCES / "hook.py").read_text(encoding="utf-8")
-    stop, other = 3_590_000, 8_000
-    assert f"#define MAX_STOP {stop} " in head
-    assert f"#define MAX_OTHER {other} " in head
-    assert f"MAX_STOP = {stop:_}\nMAX_OTHER = {other:_}\n" in twin
-    assert stop < EVENTS["Stop"].timeout * 1000
-    assert all(other < setting.timeout * 1000 for setting in EVENTS.values())
+    limits = {"MAX_STOP": 3_590_000, "MAX_SHORT": 20_000, "MAX_SESSION_END": 8_000, "MAX_OTHER": 40_000}
+    for name, limit in limits.items():
+        assert re.search(rf"^#define {name} {limit}\b", head, re.MULTILINE)
+        assert f"\n{name} = {limit:_}\n" in twin
+    names = {
+        "Stop": "MAX_STOP",
+        "UserPromptSubmit": "MAX_SHORT",
+        "PreModelSwitch": "MAX_SHORT",
+        "SessionEnd": "MAX_SESSION_END",
+    }
+    for event, setting in EVENTS.items():
+        assert limits[names.get(event, "MAX_OTHER")] < setting.timeout * 1000
 
 
 # -- impostors -----------------------------------------------------------------------------------------

@@ -88,7 +88,11 @@ def test_a_wait_is_not_renewed_for_ever(kind: str, daemon: Daemon, home: Path, t
     program = tmp_path / kind / "fairlead-hook"
     program.parent.mkdir()
     if (
-        problem := compile_sanitized(program, "-DMAX_WAITS=5", "-DMAX_STOP=3590000", "-DMAX_OTHER=8000")
+        problem := compile_sanitized(
+            program,
+            *("-DMAX_WAITS=5", "-DMAX_STOP=3590000"),
+            *("-DMAX_SHORT=20000", "-DMAX_SESSION_END=8000", "-DMAX_OTHER=40000"),
+        )
         if kind == "sanitized"
         else write_twin(program, MAX_WAITS=5)
     ):
