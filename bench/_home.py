@@ -82,9 +82,8 @@ class Daemon:
         return sum(map(_cpu_of, self._children()))
 
     def memory(self) -> int:
-        """Return the resident memory of it and its child processes in bytes."""
-        pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in (self.pid, *self._children()))
-        return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+        """Return the memory of it and its child processes in bytes. Pages that they share count once."""
+        return sum(map(_memory_of, (self.pid, *self._children())))
 
     def _children(self) -> list[int]:
         files = Path(f"/proc/{self.pid}/task").glob("*/children")
@@ -94,6 +93,12 @@ class Daemon:
 def _cpu_of(pid: int) -> float:
     files = Path(f"/proc/{pid}/task").glob("*/schedstat")  # in nanoseconds; `stat` has a resolution of 10 ms
     return sum(int(file.read_text().split()[0]) for file in files) / 1e9
+
+
+def _memory_of(pid: int) -> int:
+    """Return the proportional set size of a process."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(text.partition("\nPss:")[2].split()[0]) * 1024
 
 
 class Clients:

@@ -30,8 +30,11 @@ MANY = 1000
 PARALLEL = 8
 """Concurrent events in the comparison of one session, which has subagents, with many."""
 
+RATE = 8000
+"""Events per second that a daemon should reach on one CPU."""
+
 STEADY = 0.8
-"""The share of the maximum rate at which the latency is measured."""
+"""The share of that rate at which the latency is measured; of the rate that the daemon reaches, if that is lower."""
 
 STEADY_SECONDS = 60
 """How long that load lasts: long enough for the journal to grow, and for the store to be fed meanwhile."""
@@ -126,7 +129,7 @@ def _measured(effort: Effort, bench: _Bench, server: Daemon, bare: Daemon) -> _F
         figures.bare.append(bench.load(bare, SESSIONS, SESSIONS, events))
         figures.one.append(bench.load(server, 1, PARALLEL, events // 4))
         figures.many.append(bench.load(server, MANY, PARALLEL, events // 4))
-    rate = STEADY * max(load.rate for load in figures.ours)
+    rate = STEADY * min(RATE, max(load.rate for load in figures.ours))
     effort.tick(f"{rate:.0f} events per second")
     figures.steady.append(
         bench.load(server, SESSIONS, SESSIONS, events // 4 if effort.is_quick else int(rate * STEADY_SECONDS), rate)
@@ -153,8 +156,8 @@ def _table(figures: _Figures | None) -> list[Row]:
     memory = None if figures is None else Timing(figures.memory, figures.memory)
     why = NO_COMPILER if _SCHEDSTAT.exists() else f"not measured: needs {_SCHEDSTAT}"
     table: list[tuple[str, Any, Any, str, Any, Target | None]] = [
-        ("100 sessions, one CPU", "/s", ours, bare, theirs, Target("time", 8000, is_floor=True)),
-        ("p99 at 80 % of that rate, for a minute", "ms", latency, "", None, Target("time", 5)),
+        ("100 sessions, one CPU", "/s", ours, bare, theirs, Target("time", RATE, is_floor=True)),
+        (f"p99 at 80 % of {RATE} events/s (of its rate, if lower), for a minute", "ms", latency, "", None, Target("time", 5)),
         ("CPU time per event", "µs", cost, bare, least, Target("time", 120)),
         ("CPU time per event, of the store", "µs", store, "", None, None),
         ("the same, 1000 sessions", "µs", many, "the same, 1 session", one, Target("ratio", 1.2)),
