@@ -697,6 +697,106 @@ def test_a_policy_whose_file_is_gone_still_applies(running: Installation) -> Non
     assert "the file was deleted. Its last good version is used." in report.text("policy.warning")
 
 
+HOOKS = """\
+from fairlead import HookManager, PreToolUse
+
+import helper
+
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse)
+def check(event):
+    return None
+"""
+
+
+def trusted_hooks(made: Installation, *words: str) -> Path:
+    """Write a hook file and a module that it imports, and list it in a policy."""
+    file = made.home.project / "guards.py"
+    file.write_text(HOOKS)
+    (made.home.project / "helper.py").write_text("")
+    made.home.policy("preToolUse: {preventRootAdditions: false}\n")
+    added = made.home.fairlead("hooks", "add", *words, str(file), "--yes")
+    assert added.exit_code == 0, added
+    return file
+
+
+def test_a_hook_file_that_has_changed_is_an_error_until_it_is_trusted_again(running: Installation) -> None:
+    running.keep_hooks("PreToolUse")
+    file, helper = trusted_hooks(running), running.home.project / "helper.py"
+    report = running.doctor()
+    only(report, "install.partial")
+    assert report.text("policy.hooks") == f"hooks of your own, as you trusted them: {file}"
+
+    file.write_text(HOOKS + "# more\n")
+    assert running.home.hook("PreToolUse", running.home.payload(tool_name="Bash", tool_input={})).exit_code == 2
+    report = running.doctor()
+    only(report, "install.partial", "policy.hook_changed")
+    assert report.text("policy.hook_changed").startswith(
+        f"every event that can be blocked is denied here: {file} has changed since it was trusted"
+    )
+    assert report.found["policy.hook_changed"]["advice"] == f"fairlead trust {file}"
+    assert report.level("policy.hooks") == "absent"
+
+    assert running.home.fairlead("trust", str(file), "--yes").exit_code == 0
+    only(running.doctor(), "install.partial")
+    helper.write_text("# more\n")
+    report = running.doctor()
+    only(report, "install.partial", "policy.hook_changed")
+    assert f"{helper}, which {file} imports, has changed" in report.text("policy.hook_changed")
+    assert report.found["policy.hook_changed"]["advice"] == f"fairlead trust {file}"
+
+
+def test_a_hook_file_that_nobody_trusts_is_an_error(stopped: Installation) -> None:
+    file = trusted_hooks(stopped)
+    assert stopped.home.fairlead("untrust", str(file), "--yes").exit_code == 0
+
+    report = stopped.doctor(*NO_HOOKS)
+
+    only(report, "install.none", "policy.hook_untrusted")
+    assert report.found["policy.hook_untrusted"]["advice"] == f"fairlead trust {file}"
+
+
+def test_a_hook_file_that_is_gone_is_an_error_and_the_command_that_mends_it_does(stopped: Installation) -> None:
+    file = trusted_hooks(stopped)
+    file.unlink()
+    report = stopped.doctor(*NO_HOOKS)
+
+    only(report, "install.none", "policy.hook_missing")
+    assert str(file) in report.text("policy.hook_missing")
+    advice = report.found["policy.hook_missing"]["advice"]
+    assert advice == f"restore it, or: fairlead hooks remove {file}"
+    assert stopped.home.fairlead(*advice.partition(": fairlead ")[2].split(), "--yes").exit_code == 0
+    only(stopped.doctor(*NO_HOOKS), "install.none")
+
+
+def test_a_module_of_a_hook_file_that_is_gone_is_an_error(stopped: Installation) -> None:
+    file, helper = trusted_hooks(stopped), stopped.home.project / "helper.py"
+    helper.unlink()
+
+    report = stopped.doctor(*NO_HOOKS)
+    assert f"{helper} cannot be read: No such file or directory" in report.text("policy.hook_missing")
+
+    file.write_text(HOOKS.replace("import helper\n", ""))
+    only(stopped.doctor(*NO_HOOKS), "install.none", "policy.hook_changed")
+
+
+def test_a_hook_file_of_the_user_wide_policy_or_of_one_above_is_taken_out_there(stopped: Installation) -> None:
+    file = trusted_hooks(stopped, "--user")
+    file.unlink()
+    advice = stopped.doctor(*NO_HOOKS).found["policy.hook_missing"]["advice"]
+    assert advice == f"restore it, or: fairlead hooks remove --user {file}"
+    assert stopped.home.fairlead(*advice.partition(": fairlead ")[2].split(), "--yes").exit_code == 0
+
+    above = stopped.home.folder / ".fairlead.yaml"
+    above.write_text("hooks: [gone.py]\n")
+    folder = stopped.home.folder
+    assert stopped.doctor(*NO_HOOKS).found["policy.hook_missing"]["advice"] == (
+        f"restore it, or: cd {folder} && fairlead hooks remove {folder}/gone.py"
+    )
+
+
 # -- the state folder -------------------------------------------------------------------------------------
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli.command_line import error_of, run
+
+from fairlead.policy import remove_trusted, write_trusted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,6 +224,122 @@ def test_no_objection_names_what_it_rests_on(project: Path, shown: Shown) -> Non
     assert "verdict: no objection (exit code 0), 2 rules evaluated without a match (--all lists them)\n" in shown(
         "", "--file", "src/a.py"
     )
+
+
+# -- hook files ------------------------------------------------------------------------------------------
+
+HOOKS = """\
+from fairlead import HookManager, HookOutput, PreToolUse
+
+open("loaded", "w")
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse, matcher="Bash")
+def check(event):
+    return HookOutput.deny("No force.")
+"""
+UNLESS = "unless a hook decides otherwise"
+
+
+@pytest.fixture
+def guards(project: Path) -> Path:
+    """A trusted hook file, and a policy that lists it."""
+    file = project / "guards.py"
+    file.write_text(HOOKS)
+    write_trusted(str(file), HOOKS.encode())
+    (project / ".fairlead.yaml").write_text("preToolUse: {preventRootAdditions: false}\nhooks: [guards.py]\n")
+    return file
+
+
+def test_hook_files_are_named_and_the_verdict_is_not_certain(project: Path, guards: Path, shown: Shown) -> None:
+    assert shown("", "--tool", "Bash", "--command", "git push -f") == (
+        "hook files, which were not asked\n"
+        f"  trusted    {guards}\n"
+        "\n"
+        f"verdict: no objection (exit code 0), {UNLESS}; no rule is about it\n"
+    )
+    payload = {"tool_name": "Bash", "tool_input": {"command": "git push -f"}}
+    found = shown.json(payload)
+    assert (found["verdict"], found["condition"], found["denied_by"]) == ("no objection", UNLESS, None)
+    assert [(hook["file"], hook["state"]) for hook in found["hooks"]] == [(str(guards), "trusted")]
+    assert not (project / "loaded").exists()
+
+    event = {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": str(project), **payload}
+    decided = subprocess.run(
+        [sys.executable, "-m", "fairlead", "PreToolUse"], input=json.dumps(event).encode(), check=False, timeout=60
+    )
+    assert decided.returncode == 2, "the hook decides otherwise"
+
+
+def test_a_rule_that_asks_or_a_command_that_decides_is_not_the_last_word(
+    project: Path, guards: Path, shown: Shown
+) -> None:
+    assert f"\n\nverdict: ask (exit code 0), {UNLESS}\n" in shown("", "--command", "$X")
+    (project / ".fairlead.yaml").write_text("stop: {commands: [{run: make}]}\nhooks: [guards.py]\n")
+    assert shown({"hook_event_name": "Stop"}).startswith(
+        "hook files, which were not asked\n"
+        f"  trusted    {guards}\n"
+        "\n"
+        "commands that would run\n"
+        "  make\n"
+        "\n"
+        f"verdict: no objection (exit code 0), if the command passes, and {UNLESS}\n"
+    )
+
+
+def test_a_call_that_a_rule_blocks_is_blocked_whatever_the_hooks_say(project: Path, guards: Path, shown: Shown) -> None:
+    guards.write_text("")
+    (project / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: [.env]}\nhooks: [guards.py]\n")
+    assert shown("", "--file", ".env").endswith(
+        "hook files, which were not asked\n"
+        f"  changed    {guards}\n"
+        "\n"
+        "verdict: block (exit code 2)\n"
+        "  the agent is told: Blocked Write operation: file matches preToolUse.uneditableFiles pattern '.env'. "
+        "File: .env\n"
+    )
+
+
+@pytest.mark.parametrize("state", ["changed", "untrusted", "missing"])
+def test_a_hook_file_that_is_not_trusted_decides(guards: Path, shown: Shown, state: str) -> None:
+    if state == "changed":
+        guards.write_text(HOOKS + "# more\n")
+    elif state == "untrusted":
+        remove_trusted(str(guards))
+    else:
+        guards.unlink()
+    told = shown("", "--command", "$X")
+    assert told.startswith("rules that matched\n"), "the one that asks does not decide"
+    assert (
+        f"hook files, which were not asked\n  {state:9}  {guards}\n\nverdict: block (exit code 2)\n"
+        f"  the agent is told: {guards} "
+    ) in told
+    found = shown.json({"tool_name": "Bash", "tool_input": {"command": "true"}})
+    assert (found["verdict"], found["exit_code"], found["denied_by"]) == ("block", 2, str(guards))
+
+    found = shown.json({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {}})
+    assert (found["verdict"], found["condition"]) == ("no objection", None), "nothing can be blocked, and none is asked"
+
+
+def test_commands_do_not_run_where_a_hook_file_denies(project: Path, guards: Path, shown: Shown) -> None:
+    guards.unlink()
+    checks = 'taskCompleted: {commands: {"*": [{run: make check}]}}\n'
+    (project / ".fairlead.yaml").write_text(f"{checks}hooks: [guards.py]\n")
+    told = shown({"hook_event_name": "TaskCompleted", "task_id": "1", "task_subject": "x"})
+    assert "commands that would run" not in told
+    assert f"verdict: block (exit code 2)\n  the agent is told: {guards} cannot be read" in told
+
+
+def test_the_tests_of_a_policy_are_about_its_rules(
+    project: Path, guards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They also run where nobody has trusted the hooks, such as on a build machine."""
+    guards.write_text("")
+    case = "{name: reading passes, payload: {tool_name: Read, tool_input: {file_path: a}}, expect: allow}"
+    (project / ".fairlead.yaml").write_text(f"hooks: [guards.py]\ntests: [{case}]\n")
+    assert run("test") == 0
+    assert capsys.readouterr().out == "ok    reading passes\n1 passed, 0 failed\n"
 
 
 # -- what the call does --------------------------------------------------------------------------------

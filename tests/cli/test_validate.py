@@ -10,7 +10,7 @@ import pytest
 from cli.command_line import error_of, run
 
 from fairlead.cli.policy.validate import describe_count
-from fairlead.policy import find_layers, load_policy, matched_files
+from fairlead.policy import find_layers, load_policy, matched_files, write_trusted
 from fairlead.policy.config._schema import policy_schema
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.C
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(VALID)
     assert run("validate", ["--json", "../policy.yaml"]) == 0
-    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4}]
+    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4, "hooks": 0}]
     assert json.loads(capsys.readouterr().out) == {
         "valid": True,
         "files": files,
@@ -106,6 +106,7 @@ def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -
             for at, pattern in enumerate([".env", "*.lock"])
         ],
         "changes": [],
+        "hooks": [],
     }
 
     (project / "policy.yaml").write_text("stop: {infinite: 1}")
@@ -164,6 +165,67 @@ def test_where_there_are_too_many_mistakes_it_is_said(project: Path, capsys: pyt
     (project / "policy.yaml").write_text("".join(f"k{number}: 1\n" for number in range(200)))
     run("validate", ["../policy.yaml"])
     assert capsys.readouterr().err.endswith("\n100 mistakes; there may be more\n")
+
+
+# -- hook files ----------------------------------------------------------------------------------------
+
+
+def hooks_in_each_state(project: Path) -> None:
+    """Write hook files of all states, and a policy that lists them."""
+    for name in ("guards.py", "mended.py", "new.py"):
+        (project / name).write_text("# hooks\n")
+    write_trusted(str(project / "guards.py"), b"# hooks\n")
+    write_trusted(str(project / "mended.py"), b"# before\n")
+    (project / ".fairlead.yaml").write_text("hooks: [guards.py, mended.py, new.py, gone.py]\n")
+
+
+def test_hook_files_are_counted_and_listed_with_their_states(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hooks_in_each_state(project)
+    assert run("validate") == 0
+    stop = "so its hooks do not run. Read it, and if its hooks may run: fairlead trust"
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert shown.out == (
+        f"{project}/.fairlead.yaml: valid: 0 rules, 0 commands, 4 hook files\n"
+        f"{IN_FORCE}"
+        "  hooks[0]  guards.py: trusted\n"
+        f"  hooks[1]  mended.py: changed; {project}/mended.py has changed since it was trusted, {stop} "
+        f"{project}/mended.py\n"
+        f"  hooks[2]  new.py: untrusted; {project}/new.py is not trusted, {stop} {project}/new.py\n"
+        f"  hooks[3]  gone.py: missing; {project}/gone.py cannot be read: No such file or directory. Restore it, or "
+        f"take {project}/gone.py out of `hooks` in the policy\n"
+    )
+
+
+def test_programs_read_the_states_of_hook_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hooks_in_each_state(project)
+    run("validate", ["--json", "../.fairlead.yaml"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["files"] == [{"file": "../.fairlead.yaml", "rules": 0, "commands": 0, "hooks": 4}]
+    assert [(hook["setting"], hook["name"], hook["state"], bool(hook["problem"])) for hook in found["hooks"]] == [
+        ("hooks[0]", "guards.py", "trusted", False),
+        ("hooks[1]", "mended.py", "changed", True),
+        ("hooks[2]", "new.py", "untrusted", True),
+        ("hooks[3]", "gone.py", "missing", True),
+    ]
+    assert {hook["policy"] for hook in found["hooks"]} == {"../.fairlead.yaml"}
+    assert [hook["file"] for hook in found["hooks"]] == [
+        str(project / name) for name in ("guards.py", "mended.py", "new.py", "gone.py")
+    ]
+
+
+def test_the_hook_files_of_several_policies_are_listed_with_their_policy(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".fairlead.yaml").write_text("hooks: [guards.py]\n")
+    (home / "config.yaml").write_text(f"hooks: [audit.py, {project}/guards.py]\n")
+    run("validate")
+    out = capsys.readouterr().out
+    assert f"{project}/.fairlead.yaml: valid: 0 rules, 0 commands, 1 hook file\n" in out
+    assert [line.partition(": missing; ")[0] for line in out.splitlines() if "hooks[" in line] == [
+        f"  {project}/.fairlead.yaml: hooks[0]  guards.py",
+        f"  {home}/config.yaml: hooks[0]  audit.py",
+    ]
 
 
 # -- the last good version -----------------------------------------------------------------------------

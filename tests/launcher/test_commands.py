@@ -119,6 +119,10 @@ def native(folders: dict[str, Path | str]) -> Iterator[Native]:
             assert home.hook(name, home.payload(hook_event_name=name, **fields)).exit_code == 0
         home.hook("PreToolUse", home.edit("secret.txt"))
         (home.project / "notes.md").write_text("From a file.\n")
+        (home.project / "hooked").mkdir()
+        (home.project / "hooked/.fairlead.yaml").write_text("hooks: [guards.py, gone.py]\n")
+        (home.project / "hooked/guards.py").write_text("from fairlead import HookManager\n\nhooks = HookManager()\n")
+        assert native.home.fairlead("trust", "hooked/guards.py", "--yes").exit_code == 0
         until(home.has_mail, "the mail is open")
         assert native.run("send", "User", TEXT, "--request").exit_code == 0
         yield native
@@ -211,6 +215,7 @@ LINES: dict[str, list[list[str]]] = {
     "explain": [
         *(["--tool", "Edit", "--file", "secret.txt"], ["--tool", "Bash", "--command", "rm -r build", "--all"]),
         *(["--tool", "Bash"], ["--cwd", "nowhere"], ["--command", "ls", "--cwd", "..", "--json"], []),
+        *(["--command", "ls", "--cwd", "hooked"], ["--command", "ls", "--cwd", "hooked", "--json"]),
     ],
 }
 """For each command that the daemon runs: command lines that succeed and that fail."""

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
-from fairlead.policy import FileTrust
+from fairlead.policy import FileTrust, HookFileState
 
 Route = Literal["daemon", "cold", "apart"]
 """
@@ -147,6 +147,10 @@ class Policy(msgspec.Struct, frozen=True):
     """The setting `preToolUse.integrity`; `off` also if no files are protected."""
     trust: tuple[FileTrust, ...] = ()
     """Which of the files are trusted."""
+    hooks: tuple[HookFileState, ...] = ()
+    """The hook files that they list."""
+    user_wide: str = ""
+    """The user-wide file, which need not exist."""
     answer_seconds: int = 0
     """For how long a question can be answered outside of the client; 0 if it cannot (`attention.answer`)."""
 

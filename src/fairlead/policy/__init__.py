@@ -9,6 +9,7 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fairlead.policy._hook_file_states import HookFileState, hook_file_states
     from fairlead.policy._time_spans import is_within_hours
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, command_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
@@ -94,6 +95,7 @@ __all__ = [
     "FileTrust",
     "Guards",
     "HookFile",
+    "HookFileState",
     "HookGroup",
     "Layer",
     "LeaseMode",
@@ -141,6 +143,7 @@ __all__ = [
     "find_layers",
     "find_policy_files",
     "has_decided_events",
+    "hook_file_states",
     "hook_path",
     "is_within_hours",
     "list_trusted",
@@ -206,6 +209,7 @@ __getattr__ = lazy_exports(
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
+        "_hook_file_states": ("HookFileState", "hook_file_states"),
         "_time_spans": ("is_within_hours",),
         "config._types": (
             *(

@@ -17,15 +17,15 @@ from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
-from fairlead.policy import find_layers
-from fairlead.text import one_line
+from fairlead.policy import find_layers, hook_file_states
+from fairlead.text import one_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.cli.policy.explanation import Explanation
     from fairlead.events import Event
-    from fairlead.policy import CallEffects, RuleCheck
+    from fairlead.policy import CallEffects, HookFileState, RuleCheck
 
 _NOTHING_TO_EXPLAIN = (
     "there is nothing to explain; name a call, e.g. fairlead explain --tool Bash --command 'rm -rf build', "
@@ -86,7 +86,7 @@ def to_call(options: Options) -> dict[str, Any]:
 
 
 def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[str]:
-    """Yield what a call does, the policy files, the rules and commands, and the verdict.
+    """Yield what a call does, the policy files, the rules, hook files and commands, and the verdict.
 
     For a tool call only rules that matched are shown, unless `every_rule` is set.
     """
@@ -99,6 +99,8 @@ def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[s
         yield from _every_rule(explanation)
     else:
         yield from _deciding_rules(explanation)
+    if explanation.hooks:
+        yield from ("", "hook files, which were not asked", *map(_hook_line, explanation.hooks))
     if explanation.commands:
         yield from ("", "commands that would run", *(f"  {command}" for command in explanation.commands))
     remark = _verdict_remark(explanation, every_rule=every_rule)
@@ -142,23 +144,27 @@ def _every_rule(explanation: Explanation) -> Iterator[str]:
 def _deciding_rules(explanation: Explanation) -> Iterator[str]:
     """Yield the rule that decides, or all that matched if none decides."""
     matched = [check for check in explanation.looked if check.matched]
-    if matched and explanation.verdict in {"block", "deny", "ask"}:
+    if matched and explanation.verdict in {"block", "deny", "ask"} and explanation.denied_by is None:
         yield from ("", "the rule that decides", _rule_line(matched[-1]))
     elif matched:
         yield from ("", "rules that matched", *map(_rule_line, matched))
 
 
 def _verdict_remark(explanation: Explanation, *, every_rule: bool) -> str:
-    """Return the condition of the verdict, or why there is no objection to a call."""
-    if explanation.condition:
-        return f", {explanation.condition}"
+    """Return the condition of the verdict, and why no rule objects to a call."""
+    condition = f", {explanation.condition}" if explanation.condition else ""
     if explanation.effects is None or explanation.verdict != "no objection":
-        return ""
+        return condition
+    separator = "; " if condition else ", "
     missed = len({(check.setting, check.rule) for check in explanation.looked if not check.matched})
     if not missed:
-        return ", no rule is about it"
+        return f"{condition}{separator}no rule is about it"
     hint = "" if every_rule else " (--all lists them)"
-    return f", {missed} rule{'' if missed == 1 else 's'} evaluated without a match{hint}"
+    return f"{condition}{separator}{missed} rule{'' if missed == 1 else 's'} evaluated without a match{hint}"
+
+
+def _hook_line(hook: HookFileState) -> str:
+    return printable(f"  {hook.state:<9}  {hook.file}")
 
 
 def _rule_line(check: RuleCheck) -> str:
@@ -203,7 +209,8 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     """Show what a tool call does, and which rule decides it.
 
     Shows what the guards understand of a call (files written, removed and read, scripts, programs that are not known),
-    the rule that decides, the commands that would run, and what the agent would be told. Runs nothing.
+    the rule that decides, the commands that would run, and what the agent would be told. Runs nothing, so the answers
+    of hooks that the policy lists are not known: their files are named.
 
     A payload is what the client would send. Missing fields are filled in: PreToolUse as the event, any session.
     """
@@ -213,7 +220,8 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     if not os.path.isdir(absolute):
         raise UsageError(f"--cwd {folder}: no such folder")
     event = to_event(options, {} if options.names_call else _read_payload(), absolute)
-    explanation = explain_event(event, find_layers(current().absolute(event.cwd or ".")))
+    layers = find_layers(current().absolute(event.cwd or "."))
+    explanation = explain_event(event, layers, hook_file_states(layers))
     if as_json:
         print_line(encode_json(msgspec.to_builtins(explanation)).decode())
     else:

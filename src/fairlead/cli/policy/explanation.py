@@ -1,4 +1,8 @@
-"""Explains what a policy would do with an event: the rules evaluated, the commands to run. Runs nothing."""
+"""Explains what a policy would do with an event: the rules evaluated, the commands to run. Runs nothing.
+
+The hooks that a policy lists are not asked, so their answer is not known. That of a file that is not trusted is: it
+denies.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from fairlead.events import HookEvent, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy import (
     CallEffects,
     Guards,
+    HookFileState,
     PatternSearch,
     RuleCheck,
     call_effects,
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Layer, Plan, Step, Verdict
 
 _MAX_EVENT_LENGTH = 200
+_UNLESS_A_HOOK = "unless a hook decides otherwise"
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -38,7 +44,7 @@ class Explanation(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
     verdict: str
     condition: str | None = None
-    """The condition of the verdict: that the commands pass."""
+    """The condition of the verdict: that the commands pass, that no hook decides otherwise."""
     otherwise: str | None = None
     """What happens if the condition does not hold."""
     told: str | None = None
@@ -54,6 +60,10 @@ class Explanation(msgspec.Struct, frozen=True):
     commands: tuple[str, ...] = ()
     effects: CallEffects | None = None
     """What a tool call does as the guards understand it; `None` for other events."""
+    hooks: tuple[HookFileState, ...] = ()
+    """The hook files that the policy lists. None was asked."""
+    denied_by: str | None = None
+    """The hook file that denies the event, because it is not trusted as it is."""
 
 
 def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
@@ -65,11 +75,17 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
     return parse(whole)
 
 
-def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
-    """Evaluate an event under a policy, but run no command."""
+def explain(event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState, ...] = ()) -> Explanation:
+    """Evaluate an event under a policy with these hook files, but run no command and ask no hook."""
     planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
+    refused = [hook for hook in hooks if hook.problem] if event.can_block and not output.blocked else []
+    if refused:  # as `decide.ask_own_hooks` does
+        output = output.merge(HookOutput.deny("\n".join(hook.problem for hook in refused)))
+        planned = msgspec.structs.replace(planned, steps=(), context=None)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)
+    if not output.blocked and any(hook.state == "trusted" for hook in hooks):
+        condition = f"{condition}, and {_UNLESS_A_HOOK}" if condition else _UNLESS_A_HOOK
     return Explanation(
         event=_describe(event),
         files=tuple(layer.file for layer in layers),
@@ -84,6 +100,8 @@ def explain(event: Event, layers: tuple[Layer, ...]) -> Explanation:
         looked=checks,
         commands=tuple(_command(step, planned) for step in planned.steps),
         effects=call_effects(event) if isinstance(event, PreToolUse) else None,
+        hooks=hooks,
+        denied_by=refused[0].file if refused else None,
     )
 
 

@@ -14,18 +14,21 @@ from fairlead.cli.support.screen import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
     Diagnostic,
+    HookFileState,
     PatternMatches,
     PolicyError,
     changed_meanings,
     find_hints,
     find_layers,
     find_policy_files,
+    hook_file_states,
     load_policy,
     matched_files,
     merge_layers,
     read_layer,
 )
 from fairlead.policy import Command as PolicyCommand
+from fairlead.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,11 +41,12 @@ _MAX_PATTERNS = 40
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
-    """A valid file, and how many rules and commands it has."""
+    """A valid file, and how many rules, commands and hook files it has."""
 
     file: str
     rules: int
     commands: int
+    hooks: int
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -60,6 +64,8 @@ class Result(msgspec.Struct, frozen=True):
     """How many files each pattern matches now."""
     changes: tuple[str, ...] = ()
     """What differs from earlier versions, which read only the nearest file."""
+    hooks: tuple[HookFileState, ...] = ()
+    """The hook files, and whether they are trusted."""
 
 
 def check(target: str) -> Result:
@@ -77,6 +83,7 @@ def check(target: str) -> Result:
         warnings=_keep_last_good(target),
         patterns=matched_files(layers, max_listed=0),
         changes=tuple(changed_meanings(layers)) if os.path.isdir(target) else (),
+        hooks=hook_file_states(layers),
     )
 
 
@@ -112,7 +119,7 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
 
 
 def _checked(layer: Layer) -> CheckedFile:
-    return CheckedFile(layer.file, _rules(layer.policy), _commands(layer.policy))
+    return CheckedFile(layer.file, _rules(layer.policy), _commands(layer.policy), len(layer.policy.hooks))
 
 
 def _rules(policy: Policy) -> int:
@@ -166,10 +173,14 @@ def to_text(result: Result) -> Iterator[str]:
     """Yield the valid files and what they enforce, for stdout."""
     for checked in result.files:
         amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"
-        yield f"{checked.file}: valid: {amount}"
+        hooks = f", {_plural(checked.hooks, 'hook file')}" if checked.hooks else ""
+        yield f"{checked.file}: valid: {amount}{hooks}"
     if result.guards:
         yield f"in force beside the rules: {', '.join(result.guards)}"
-    several = len({pattern.policy for pattern in result.patterns}) > 1
+    several = len({*(hook.policy for hook in result.hooks), *(pattern.policy for pattern in result.patterns)}) > 1
+    for hook in result.hooks:
+        where = f"{hook.policy}: " if several else ""
+        yield printable(f"  {where}{hook.setting}  {hook.name}: {'; '.join(filter(None, (hook.state, hook.problem)))}")
     for pattern in result.patterns[:_MAX_PATTERNS]:
         where = f"{pattern.policy}: " if several else ""
         yield f"  {where}{pattern.setting}  {pattern.pattern}: {describe_count(pattern)}"
@@ -225,7 +236,8 @@ def validate(*, target: str, as_json: bool) -> int:
     In a folder it checks all policy files upward and the user-wide one. Each mistake is a line on stderr:
     file:line:column, what is wrong, and what would be right. A hint is about an entry that is valid but may not do what
     you meant. With several files, lines with `changed:` say what differs from earlier versions, which read only the
-    nearest file. A policy without mistakes is kept as the last good version, which applies if the file breaks later.
+    nearest file. Hook files are listed as trusted, untrusted, changed or missing; they are not loaded. A policy without
+    mistakes is kept as the last good version, which applies if the file breaks later.
     """
     result = check(target)
     if as_json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from fairlead.doctor._findings import ok, skipped, warning, wrong
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
     from fairlead.doctor._facts import Daemon, Database, Facts, Policy, State
     from fairlead.doctor._findings import Finding
-    from fairlead.policy import FileTrust
+    from fairlead.policy import FileTrust, HookFileState
 
 LOW_SPACE = 100_000_000
 NO_SPACE = 10_000_000
@@ -133,6 +135,7 @@ def check_policy(policy: Policy) -> Iterator[Finding]:
     if policy.hints:
         yield warning("policy.hint", f"valid, but may not do what you mean: {policy.hints[0]}", "see fairlead validate")
     yield from _check_trust(policy.trust)
+    yield from _check_hooks(policy)
 
 
 def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
@@ -151,6 +154,28 @@ def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
         if sessions:
             text = f"{file} has changed since {sessions} running sessions began: what it loosens does not apply there"
             yield warning("policy.session", text, f"fairlead trust {file}, or start them again")
+
+
+def _check_hooks(policy: Policy) -> Iterator[Finding]:
+    """Yield which hook files run, and those that deny events because they are not as they were trusted."""
+    trusted = [hook.file for hook in policy.hooks if hook.state == "trusted"]
+    if trusted:
+        yield ok("policy.hooks", f"hooks of your own, as you trusted them: {' and '.join(trusted)}")
+    for hook in policy.hooks:
+        if hook.state != "trusted":
+            text = f"every event that can be blocked is denied here: {hook.problem}"
+            is_missing = hook.state == "missing"
+            advice = f"restore it, or: {_removal(hook, policy)}" if is_missing else f"fairlead trust {quote(hook.file)}"
+            yield wrong(f"policy.hook_{hook.state}", text, advice)
+
+
+def _removal(hook: HookFileState, policy: Policy) -> str:
+    """Return the command that takes a hook file out of its policy. By itself it changes the nearest policy."""
+    if hook.policy == policy.user_wide:
+        return f"fairlead hooks remove --user {quote(hook.file)}"
+    nearest = next((file for file in policy.files if file != policy.user_wide), None)
+    folder = "" if hook.policy == nearest else f"cd {quote(os.path.dirname(hook.policy))} && "
+    return f"{folder}fairlead hooks remove {quote(hook.file)}"
 
 
 def _size(size: int) -> str:

@@ -13,11 +13,13 @@ from fairlead.policy import (
     find_layers,
     find_policy_files,
     has_decided_events,
+    hook_file_states,
     load_policy,
     load_user_wide,
     merge_layers,
     plan_commands,
     trust_states,
+    user_wide_file,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
         loaded.warnings,
         integrity=_integrity(loaded.layers),
         trust=trust_states(cwd),
+        hooks=hook_file_states(loaded.layers),
+        user_wide=user_wide_file(),
         answer_seconds=_answer_seconds(),
     )
     return policy, loaded.layers
