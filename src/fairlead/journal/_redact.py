@@ -88,7 +88,7 @@ _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
 """Hint → patterns before and after it, where the hint alone is part of other words: `task-notification`, `tokens`."""
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
 """The letters of the hints, those that are rare in lines of the journal first."""
-_FEW = 3
+_MAX_UNCOMPILED_LINES = 3
 """The most lines that a process without a daemon writes."""
 
 
@@ -114,7 +114,7 @@ class Redactor:
     def _may_hold_secret(self, lower: bytes, start: int) -> bool:
         """Search the line from the tool's input on: before that are only ids and paths."""
         self._lines += 1
-        if self._lines <= _FEW:
+        if self._lines <= _MAX_UNCOMPILED_LINES:
             return any(lower.find(hint, start) >= 0 for hint in _HINTS)
         return _any_hint()(lower, start) is not None
 

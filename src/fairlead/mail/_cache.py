@@ -107,12 +107,12 @@ class MailCache:
         for outgoing in messages:
             message = outgoing.message
             self.last_message = max(self.last_message, message.id)
-            one = QueueSize(1, int(message.priority == "urgent"))
+            size = QueueSize(1, int(message.priority == "urgent"))
             for recipient in outgoing.recipients:
                 if recipient >= FIRST_REMOTE_ID:
                     self._has_outgoing = True
                 elif recipient not in outgoing.ended_recipients:
-                    self.enqueue(recipient, one)
+                    self.enqueue(recipient, size)
             if message.intent == "request" and message.deadline and outgoing.sender < FIRST_REMOTE_ID:
                 heappush(self._deadlines, (message.deadline, message.id))
         for agent, removed in answered.items():

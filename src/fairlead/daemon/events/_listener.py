@@ -142,7 +142,7 @@ class UnixListener:
         task.add_done_callback(self.server.tasks.discard)
         return task
 
-    async def hand_over(self, accepted: SocketType, data: bytes) -> None:
+    async def pass_to_uvicorn(self, accepted: SocketType, data: bytes) -> None:
         """Hand a connection to uvicorn, with the data that was read from it."""
         state = {"peer": peer_pid(accepted)}
         connection = socket.socket(fileno=accepted.detach())
@@ -245,7 +245,7 @@ class HookConnection:
         if wait := parse_wait_request(self._data):
             self._wait(*wait)
         else:
-            self._listener.start_task(self._listener.hand_over(self._connection, self._data))
+            self._listener.start_task(self._listener.pass_to_uvicorn(self._connection, self._data))
         return None
 
     def _read_command(self) -> None:

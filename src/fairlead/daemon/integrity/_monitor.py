@@ -126,13 +126,13 @@ class IntegrityMonitor:
             return project.note_unchanged()
         changes = project.find_changes()
         for change in changes or ():
-            self._expect(change.path, but_not=project)
+            self._expect(change.path, except_project=project)
         return changes
 
-    def _expect(self, path: str, *, but_not: Project) -> None:
+    def _expect(self, path: str, *, except_project: Project) -> None:
         """Make other projects treat a change as known."""
         for project in list(self._projects.values()):
-            if project is not None and project is not but_not:
+            if project is not None and project is not except_project:
                 project.expect(path)
 
     def _expect_dropped(self, path: str, number: int) -> None:

@@ -50,15 +50,15 @@ _NO_AGENT = frozenset(
 
 
 def judge_client(
-    one: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
+    command: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Judge a command that starts a client, by its options, its variables and its folder."""
-    words = one.words
+    words = command.words
     for client in clients:
         if not client.program.matches(words):
             continue
         around = [other for other in analysis.commands if _may_start(other, client)]
-        variables = {*analysis.assigned, *(name for other in (one, *around) for name in variables_of(other))}
+        variables = {*analysis.assigned, *(name for other in (command, *around) for name in variables_of(other))}
         without = f"starting {client.title} without Fairlead's hooks"
         if _takes_hooks_off(client, words) or _turns_off(client, variables):
             yield Finding(without)

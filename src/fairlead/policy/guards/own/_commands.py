@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
 _NAMES = frozenset({"fairlead", "fairlead-hook", "fairlead-python"})
-_FOR_A_PERSON = frozenset(
+_PERSON_ONLY_COMMANDS = frozenset(
     {
         *(("uninstall",), ("install",), ("hooks", "uninstall"), ("hooks", "install")),
         *(("hooks", "add"), ("hooks", "remove")),
@@ -218,7 +218,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
         return
     if any(map(is_any, named[: 2 if named[:1] in (["hooks"], ["daemon"], ["sessions"]) else 1])):
         yield Finding(f"running `{line}`, of which is not known what it does")
-    elif tuple(named[:1]) in _FOR_A_PERSON or any((named[0], word) in _FOR_A_PERSON for word in named[1:]):
+    elif not _PERSON_ONLY_COMMANDS.isdisjoint([tuple(named[:1]), *((named[0], word) for word in named[1:])]):
         yield Finding(f"running `{line}`")
     elif named[:1] == ["init"] and not {"--force", "--install"}.isdisjoint(args):
         yield Finding("replacing the policy with `fairlead init`")
