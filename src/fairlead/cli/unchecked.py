@@ -41,8 +41,8 @@ def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
         return 1, ""
     what = f"the check `{section}` of {file} could not be made"
     if event in _BLOCK_CONTINUES and _count_block(args) > MAX_BLOCKS:
-        return 1, f"fairlead: kept going {MAX_BLOCKS} times in a row, so this passes, although {what}"
-    return 2, f"fairlead: {what}, so this is blocked. Reinstall Fairlead if this lasts"
+        return 1, f"fairlead: blocked {MAX_BLOCKS} times in a row, so the event now passes, although {what}"
+    return 2, f"fairlead: {what}, so the event is blocked. Reinstall Fairlead if this continues"
 
 
 def _files_with(section: str) -> Iterator[str]:

@@ -161,7 +161,7 @@ def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
         _stop_counter.reset(counter)
         return HookOutput(
             system_message=f"Kept going {count} times in a row (stop.maxBlocks), the agent may stop now, although its "
-            f"check could not be run once: {plan.steps[0].run.strip()}. Reinstall Fairlead if this lasts"
+            f"check could not be run once: {plan.steps[0].run.strip()}. Reinstall Fairlead if this continues"
         )
     _stop_counter.write(counter, count + 1)
     return None

@@ -149,7 +149,7 @@ def sent_line(document: Row) -> str:
     names = [f"{one_line(row['name'])} ({_delivery_time(row)})" for row in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     waiting = [one_line(row["name"]) for row in document["recipients"] if row.get("held")]
-    waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""
+    waits = f"; {', '.join(waiting[:_MAX_NAMES])}: shown after the user's next message to the agent" if waiting else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}{waits}"
 
 

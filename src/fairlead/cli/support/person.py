@@ -37,7 +37,7 @@ def require_person(action: str, *, assume_yes: bool = False) -> None:
     if assume_yes:
         return
     if not _has_terminal():
-        raise PersonRequired(f"to {action} takes a confirmation, and there is no terminal to ask at; add --yes")
+        raise PersonRequired(f"to {action} needs a confirmation, and there is no terminal; add --yes")
     print(f"This will {action}. Type {CONFIRMATION} to confirm: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() != CONFIRMATION:
         raise PersonRequired("not confirmed, so nothing was changed")
