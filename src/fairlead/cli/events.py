@@ -87,7 +87,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
-    """Return the rows in order of time, and the journal's end. The record of its commands follows each event."""
+    """Return the rows in order of time, and the journal's end. Each event is followed by the record of its commands."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[DaemonRecord] = []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_BLOCKS = 5
-"""How often in a row an agent is kept going by a check that cannot be made; the default of `stop.maxBlocks`."""
+"""How often in a row an event is blocked because its check cannot be run; the default of `stop.maxBlocks`."""
 SECTIONS = {
     "Stop": "stop",
     "UserPromptSubmit": "slashCommands",

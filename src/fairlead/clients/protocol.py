@@ -2,7 +2,8 @@
 
 A client is one object of a subclass of `Client`, named in one line of `fairlead.clients.CLIENTS`, or in an entry point
 of the group `fairlead.clients` of another package. No code outside `fairlead.clients` knows a file name, a key, an
-environment variable or a tool of a client, except through this class. What a subclass leaves out, its client cannot do.
+environment variable or a tool of a client, except through this class. A feature that a subclass leaves out, its client
+does not have.
 
 **Events.** `fairlead.events` is the vocabulary of all of Fairlead. `parse` turns the client's payload into it, `render`
 turns an output into the client's answer. The hook that a client starts is `fairlead-hook <Event> --client <name>`, with
@@ -234,7 +235,7 @@ class Client:
         return self.tool_kinds.get(tool, "other")
 
     def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-        """Return the normal form of a tool call. Raise `TypeError` if the input is not of the tool's shape."""
+        """Return the normal form of a tool call. Raise `TypeError` if the input does not have the tool's form."""
         from fairlead.clients._any_tool import tool_call
 
         return tool_call(self, tool, tool_input)

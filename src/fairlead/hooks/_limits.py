@@ -34,7 +34,7 @@ def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
 
 
 def as_failure(raised: BaseException) -> Exception:
-    """Return an `Exception` for what a hook raised: `exit()` in a hook must not end the process."""
+    """Return the `Exception` for anything that a hook raised: `exit()` in a hook must not end the process."""
     if isinstance(raised, Exception) and not isinstance(
         raised, StopIteration
     ):  # futures and generators cannot propagate StopIteration

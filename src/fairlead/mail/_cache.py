@@ -74,7 +74,7 @@ class MailCache:
         self._has_outgoing = bool(self._outgoing_listeners)
 
     def note_marked(self, messages: Iterable[Message]) -> None:
-        """Record that deliveries of these messages have changed, of which senders on other hosts are notified.
+        """Record that deliveries of these messages have changed. Senders on other hosts are notified of that.
 
         Only senders on other hosts have an `@` in their names.
         """

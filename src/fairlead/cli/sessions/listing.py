@@ -221,7 +221,10 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
 
 
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the events of the stream until the deadline. The first one is empty, to check the sessions as they are."""
+    """Yield the events of the stream until the deadline.
+
+    The first event is empty, so that the caller checks the present sessions first.
+    """
     yield "", None
     while (left := deadline - monotonic()) > 0:
         try:

@@ -50,7 +50,7 @@ class MailRefused(FairleadError):
 
 
 class _DaemonTooOld(FairleadError):
-    """The daemon knows no such request."""
+    """The daemon does not support the request, because it is older than this command."""
 
     def __init__(self, version: str) -> None:
         super().__init__(

@@ -180,5 +180,8 @@ _TURN_ENDS = frozenset({"PostToolBatch", "Stop", "StopFailure", "SubagentStop", 
 
 
 def _new_id() -> str:
-    """Return a random id that a person can type. It is random so that the id of an old question fits no new one."""
+    """Return a random id that a person can type.
+
+    It is random, so that no new question has the id of an old one.
+    """
     return "".join(random_choice(_ID_LETTERS) for _ in range(_ID_LENGTH))

@@ -115,7 +115,7 @@ def error_reply(status: int, text: str) -> HookReply:
 def read_request(
     name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], *, is_report: bool = False
 ) -> HookRequest:
-    """Parse a request. What is missing or malformed gets its default: the payload alone determines the event."""
+    """Parse a request. Headers that are missing or malformed get defaults: the payload alone determines the event."""
     fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
     env = read_env(fields.get(b"fairlead-env", ""))
     event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"

@@ -55,7 +55,7 @@ def delivery_time(agent: Agent, session: Session | None, *, is_listening: bool) 
 
 
 def has_ended(agent: Agent, session: Session | None) -> bool:
-    """Return whether an agent has ended. The state of sessions knows it first, the mail a moment later."""
+    """Return whether an agent has ended. The session shows it first, and the mail a moment later."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
 
 

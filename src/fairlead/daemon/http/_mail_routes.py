@@ -198,7 +198,7 @@ class MailApi:
             return Response()
 
     def _poll_now(self, service: MessageService, poll: requests.Poll, target: _Target) -> bytes:
-        """Return the queued mail, or queue the mail of an earlier poll again. In a thread."""
+        """Return the queued mail, or queue the mail of an earlier poll again. Runs in a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
             return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
@@ -246,7 +246,7 @@ class MailApi:
     def _run(
         self, operation: Operation, service: MessageService, request: requests.MailRequest, target: _Target
     ) -> bytes:
-        """Run an operation. In a thread."""
+        """Run an operation. Runs in a thread."""
         call = self._identify(service, request, target)
         return _document(call, operation(call, request))
 
@@ -294,7 +294,7 @@ class MailApi:
             raise MailUnreachable(f"the mail cannot be reached: {error}") from None
 
     def _find_sessions(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
-        """Find the sessions. In the event loop."""
+        """Find the sessions. Runs in the event loop."""
         tracker = self._tracker
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)

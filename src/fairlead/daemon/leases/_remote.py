@@ -34,7 +34,7 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now() -> float:
-    """Return the time by the clock that determines the end of other hosts' leases. It cannot be set."""
+    """Return the time by the clock that determines when other hosts' leases end. Nobody can set this clock."""
     return time.clock_gettime(_CLOCK)
 
 

@@ -48,6 +48,7 @@ _START_DELAY = 0.25
 _RESTART_DELAYS = (0.25, 1.0, 5.0, 30.0, 300.0)
 """Seconds before the next start, by the number of processes in a row that ended early."""
 _STABLE_AFTER = 60.0
+"""Seconds after which a process that ends does not count as one that ended early."""
 _FINISH_TIMEOUT = 3.0
 _ANSWER_TIMEOUT = 10.0
 """Seconds to wait for an answer. The process itself waits less than this for a store that is behind."""

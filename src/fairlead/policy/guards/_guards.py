@@ -39,8 +39,9 @@ GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
 _MAX_ROUNDS = 4
-"""Rounds of one check: a further policy may make more files of a call matter, with further policies above them."""
+"""The most rounds of one check: rules found in one round may concern more paths, which may be below other policies."""
 _MAX_WITH_PATH_LAYERS = 64
+"""How many sets of policies above the files of calls have their compiled rules cached."""
 
 
 class Guards:

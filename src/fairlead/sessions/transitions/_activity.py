@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._session import Agent, OpenCall, Session, State, Task
 
 Changes: TypeAlias = dict[str, Any]
-"""Fields of a session and their new values. Three keys are no fields, but messages to `apply`:
+"""Fields of a session and their new values. Three keys are not fields, but messages to `apply`:
 
 closed   ids of calls and agents that have ended
 cleared  all calls that were open are over

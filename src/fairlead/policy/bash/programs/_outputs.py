@@ -1,6 +1,6 @@
 """The output of known commands, as patterns of the files that another command gets by a pipe or a substitution.
 
-Whatever `find src -name '*.py' | xargs rm` finds, it removes nothing outside `src`.
+For example, `find src -name '*.py' | xargs rm` removes nothing outside `src`, whatever it finds.
 """
 
 from __future__ import annotations

@@ -73,7 +73,11 @@ def judge_client(
 
 
 def judge_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge a copy of a client's program: one command copies or looks it up, another one has the client's options."""
+    """Judge commands that start a copy of a client's program.
+
+    One command copies or looks up the program. Another command starts a program by its path, with options of the client
+    that turn the hooks off.
+    """
     for client in clients:
         program = client.program
         copied = any(

@@ -115,7 +115,7 @@ class OwnCommands:
         self._environ = environ
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
-        """Return why a command may not run. What may be harmless is added to the evaluation as a question."""
+        """Return why a command may not run. Findings that may be harmless are added to the evaluation as questions."""
         text = " ".join([one.text for one in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
@@ -163,7 +163,10 @@ class OwnCommands:
     # -- variables and code ------------------------------------------------------------------------------
 
     def _judge_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
-        """Judge variables that are exported or kept for later processes. The client's own matter to any program."""
+        """Judge variables that are exported or kept for later processes.
+
+        Variables of the client itself also count if they are only set for a command that may run other programs.
+        """
         kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
         given = {*assigned, *(name for one in commands for name in variables_of(one))}
         runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
