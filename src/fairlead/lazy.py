@@ -170,7 +170,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def _stamp(file: str) -> tuple[int, ...]:
-    """Return values that differ once a file has changed; the change time is among them, because it cannot be set."""
+    """Return values that differ after a file has changed. They include the change time, which no program can set."""
     try:
         status = os.stat(file)
     except OSError:
@@ -191,7 +191,7 @@ def use_light_structs() -> None:
 
 
 class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, without a module for it
-    """A module that is imported when it is first used: most events match no expression, and `re` takes 5 ms."""
+    """A module that is imported when it is first used. Most events need no regular expression, and `re` takes 5 ms."""
 
     def __getattr__(self, name: str) -> object:
         """Import the module, and copy its attributes."""

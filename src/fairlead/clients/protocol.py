@@ -267,7 +267,7 @@ class Client:
         return self.path_of(tool_input)
 
     def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
-        """Return what the user is asked about a call, for display: a line with the question, then perhaps details."""
+        """Return the question to the user about a call, for display. Details may follow the first line."""
         del tool
         return self.summary_of(tool_input)
 
@@ -331,7 +331,10 @@ class Client:
         return ""
 
     def agent_transcript(self, event: SubagentStart) -> str:
-        """Return the path of the transcript of a subagent that starts: from the event, or where it will be."""
+        """Return the path of a starting subagent's transcript.
+
+        It is from the event, or else where the client will create the file.
+        """
         sent = event.agent_transcript_path
         return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
 
@@ -363,7 +366,10 @@ class Client:
         return False
 
     def is_automatic(self, prompt: str) -> bool:
-        """Return whether the client wrote a prompt itself: for a background task that has ended, or a hook's wake."""
+        """Return whether the client itself wrote a prompt.
+
+        It does so when a background task has ended, or when a hook wakes the session.
+        """
         del prompt
         return False
 

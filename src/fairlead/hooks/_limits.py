@@ -54,7 +54,7 @@ def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
 
 @contextmanager
 def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
-    """Yield a context for a hook in a thread. It is cancelled with the event, and if this hook alone is abandoned."""
+    """Yield a context for a hook in a thread. It is cancelled if the event is cancelled, or this hook is abandoned."""
     token = _HookToken(ctx.cancellation)
     undo = ctx.cancellation.on_cancel(token.cancel_this)
     try:

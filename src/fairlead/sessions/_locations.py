@@ -69,7 +69,7 @@ def find_git_folders(folder: str) -> GitFolders | None:
 
 
 def project_of(folder: str) -> str:
-    """Return the project of a folder: the repository that it is in, whatever worktree or subfolder; else the folder."""
+    """Return the project of a folder: its repository, for any worktree or subfolder, or else the folder itself."""
     return find_location(folder).project if folder else ""
 
 

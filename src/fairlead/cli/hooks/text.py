@@ -113,7 +113,7 @@ def warning_lines(
 
 
 def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
-    """Yield a warning if the launcher is the slow one in Python."""
+    """Yield a warning if the launcher is not compiled, but the slow script in Python."""
     if is_python:
         yield f"warning: {launcher} is {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
 

@@ -214,7 +214,7 @@ def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -
 
 
 def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
-    """Publish a certificate of the first host for itself. It shows later hosts which member can confirm them."""
+    """Publish the first host's certificate for itself. From it, later hosts learn which member can confirm them."""
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(

@@ -162,7 +162,7 @@ def _option(choice: Choice, text: str) -> str | None:
 
 
 def ends_question(asked: PermissionRequest, event: Event) -> bool:
-    """Return whether a later event of the client shows that a question is over, for example answered in the client."""
+    """Return whether a later event shows that a question is over, for example because it was answered in the client."""
     if event.session_id != asked.session_id:
         return False
     if isinstance(event, SessionEnd):

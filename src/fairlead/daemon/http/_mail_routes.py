@@ -253,7 +253,10 @@ class MailApi:
     def _identify(
         self, service: MessageService, mail_request: requests.MailRequest, target: _Target
     ) -> operations.MailCall:
-        """Identify the caller. In a thread, because it reads the process table; sessions are read in the event loop."""
+        """Identify the caller.
+
+        Runs in a thread, because it reads the process table. Sessions are read in the event loop.
+        """
         mail, claim = self._mail, mail_request.claim()
         ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
         known = self._sessions_of(ancestry, claim)

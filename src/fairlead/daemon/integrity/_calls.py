@@ -116,7 +116,7 @@ class RunningCalls:
             return call
 
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
-        """Return unfinished calls that may have changed a file since the last check; ended ones are forgotten."""
+        """Return unfinished calls that may have changed a file since the last check. Forget those that have ended."""
         if not self._unfinished:
             return []
         with self._lock:

@@ -196,7 +196,7 @@ class RemoteLeases:
 
 
 def _outside_checkout(lease: RemoteLease, number: int) -> Lease:
-    """Return a lease on files of another repository than the caller's. Its title starts with the repository."""
+    """Return a lease on files of another repository. Its title starts with that repository."""
     title = f"{lease.grant.project}:{lease.grant.title}"
     return msgspec.structs.replace(lease.on("/", number), path=title, folder="")
 

@@ -216,7 +216,7 @@ def _redirected(analysis: Analysis) -> list[str]:
 
 
 def _is_plain(selection: Selection) -> bool:
-    """Return whether a search leaves out what ripgrep leaves out by default, and so was not meant for such files."""
+    """Return whether a search leaves out the files that ripgrep skips by default. It was then not meant for those."""
     return {"hidden", "ignored"} <= {*selection.skips}
 
 

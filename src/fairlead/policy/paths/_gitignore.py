@@ -155,7 +155,7 @@ class PatternList:
 
 
 class PatternSet:
-    """Patterns, joined to one expression for each folder that they belong to: a quick test that none matches."""
+    """Patterns, joined to one expression for each folder that they belong to. They quickly show that none matches."""
 
     __slots__ = ("_loose", "_patterns", "_tests")
 

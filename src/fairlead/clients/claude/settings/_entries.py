@@ -205,7 +205,10 @@ def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> s
 
 
 def remove_hooks(text: str, original: str | None = None, taken: Sequence[RemovedEntry] = ()) -> InstallResult:
-    """Remove all our hooks and restore the entries that they replaced. Events of the original stay, even if empty."""
+    """Remove all our hooks and restore the entries that they replaced.
+
+    Events of the original file stay, even if they are empty.
+    """
     text = EMPTY if is_blank(text) else text
     root = parse(text)
     check_keys(text, root)  # not more: invalid hooks of other programs must not prevent an uninstall
