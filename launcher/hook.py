@@ -498,9 +498,9 @@ def fail(call: Call, what: str, *, printed: bool) -> None:
         posix._exit(0)
     prefix = "fairlead cannot handle this event"
     if call.is_gate or call.has_check:
-        what_failed = "check this call, so it" if call.is_gate else "run the policy's check, so this"
+        what_failed = "check this call, so it" if call.is_gate else "run the policy's check, so the event"
         prefix = f"fairlead cannot {what_failed} is blocked"
-    reason = f"{prefix}: {what}. Reinstall Fairlead if this lasts"
+    reason = f"{prefix}: {what}. Reinstall Fairlead if this continues"
     if call.is_gate and not printed:
         answer = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
         write_all(1, f'{answer}"permissionDecisionReason":"{reason}"}}}}\n'.encode())

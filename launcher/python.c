@@ -77,11 +77,11 @@ static _Noreturn void fail(const struct call *call, const char *what, bool print
         quit(0);
     signal(SIGPIPE, SIG_IGN);
     add(&reason, call->is_gate     ? "fairlead cannot check this call, so it is blocked: "
-                 : call->has_check ? "fairlead cannot run the policy's check, so this is blocked: "
+                 : call->has_check ? "fairlead cannot run the policy's check, so the event is blocked: "
                  : call->command   ? "fairlead cannot run this command: "
                                    : "fairlead cannot handle this event: ");
     add(&reason, what);
-    add(&reason, ". Reinstall Fairlead if this lasts");
+    add(&reason, ". Reinstall Fairlead if this continues");
     if (call->is_gate && !printed) {
         add(&json, "{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"deny\","
                    "\"permissionDecisionReason\":\"");

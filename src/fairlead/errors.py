@@ -42,7 +42,7 @@ class PayloadError(FairleadError, ValueError):
 
 
 class UnknownEventError(FairleadError, ValueError):
-    """A name is not that of any known event."""
+    """No known event has this name."""
 
 
 class RegistrationError(FairleadError, ValueError):

@@ -41,13 +41,13 @@ class light_imports:  # noqa: N801 - used like a function
     _name = "typing_extensions"
 
     def __enter__(self) -> None:
-        """Make `import` treat it as a module that does not exist."""
+        """Make the import of the module fail."""
         self._is_loaded = self._name in sys.modules
         if not self._is_loaded:
             sys.modules[self._name] = None  # type: ignore[assignment]
 
     def __exit__(self, *_: object) -> None:
-        """Allow it again."""
+        """Allow the import of the module again."""
         if not self._is_loaded:
             del sys.modules[self._name]
 
@@ -68,7 +68,7 @@ class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a m
 
 
 class CachedModules:
-    """Imports modules of this package from one file: finding and opening a hundred takes as long as running them.
+    """Imports modules of this package from one file: to find and open a hundred files takes as long as to run them.
 
     The file is made of the compiled modules, is in the same folder, and is as trusted as they are. A module whose
     source has changed is imported as usual, and so is one whose code in the file is damaged.
@@ -170,7 +170,7 @@ def _hash(data: bytes) -> bytes:
 
 
 def _stamp(file: str) -> tuple[int, ...]:
-    """Return values that differ once a file has changed; the change time is among them, because it cannot be set."""
+    """Return values that differ after a file has changed. They include the change time, which no program can set."""
     try:
         status = os.stat(file)
     except OSError:
@@ -191,7 +191,7 @@ def use_light_structs() -> None:
 
 
 class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, without a module for it
-    """A module that is imported when it is first used: most events match no expression, and `re` takes 5 ms."""
+    """A module that is imported when it is first used. Most events need no regular expression, and `re` takes 5 ms."""
 
     def __getattr__(self, name: str) -> object:
         """Import the module, and copy its attributes."""
@@ -203,7 +203,7 @@ class _DeferredModule(type(sys)):  # type: ignore[misc]  # the type of modules, 
 
 
 def has_light_structs() -> bool:
-    """Return whether this process defines its types without msgspec. The first call settles it."""
+    """Return whether this process defines its types without msgspec. After the first call the answer cannot change."""
     if not _structs:
         _structs.append("msgspec")
     return _structs[0] == "light"

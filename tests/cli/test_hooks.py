@@ -180,8 +180,8 @@ def test_each_scope_has_its_file_and_its_warnings(tmp_path: Path, printed: Print
     assert f"warning: git does not ignore {file}; add it to .gitignore, its paths are of this machine\n" in printed()[0]
     run_hooks(["install", "--scope", "project", *NEWEST])
     assert (
-        "warning: others get this file with the project, and are blocked at every tool call unless they have "
-        "~/bin/fairlead-hook; --scope local is for you alone\n"
+        "warning: others get this file with the project, and their tool calls are blocked unless they have "
+        "~/bin/fairlead-hook; to install for yourself only: --scope local\n"
     ) in printed()[0]
     assert sorted(file.name for file in (tmp_path / "project/.claude").iterdir()) == [
         "settings.json",
@@ -438,7 +438,7 @@ def test_status_works_without_a_launcher(
         (["install", "--status-line", "--no-status-line"], "--status-line and --no-status-line contradict each other"),
         (
             ["install", "--status-line", "--scope", "local"],
-            "--status-line is for the scope user: in a project it would replace everybody's own",
+            "--status-line needs --scope user: in a project it would replace the status lines of all users",
         ),
         (
             ["uninstall", "--status-line"],

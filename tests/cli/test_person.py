@@ -90,7 +90,7 @@ def test_a_session_file_of_an_earlier_process_with_the_same_pid_means_nothing(tm
 def test_without_a_terminal_it_takes_yes(tmp_path: Path) -> None:
     env = environment(tmp_path)
     assert output(python(tmp_path), env) == (
-        "to remove the hooks takes a confirmation, and there is no terminal to ask at; add --yes\n"
+        "to remove the hooks needs a confirmation, and there is no terminal; add --yes\n"
     )
     assert output(python(tmp_path, assume_yes=True), env) == "done\n"
 
@@ -163,7 +163,7 @@ def test_such_a_command_is_refused_below_a_session(
 def test_a_script_needs_yes_where_something_is_taken_away(installed: dict[str, str], line: str) -> None:
     refused = fairlead(installed, line)
     assert refused.returncode == 1
-    assert "takes a confirmation, and there is no terminal to ask at; add --yes" in refused.stderr
+    assert "needs a confirmation, and there is no terminal; add --yes" in refused.stderr
 
     done = fairlead(installed, f"{line} --yes")
     assert (done.returncode, done.stderr) == (0, "")
@@ -207,7 +207,7 @@ def test_stopping_the_daemon_needs_a_confirmation_only_while_sessions_run(
         (sessions / f"{session.pid}.json").write_text(json.dumps({"pid": session.pid, "sessionId": "s1"}))
         refused = fairlead(installed, "daemon stop")
         session.communicate()
-    assert refused.stderr.startswith("fairlead: to stop the daemon while sessions run (1) takes a confirmation")
+    assert refused.stderr.startswith("fairlead: to stop the daemon while sessions run (1) needs a confirmation")
 
     assert fairlead(installed, "daemon stop").stdout.startswith("stopped: pid ")
 

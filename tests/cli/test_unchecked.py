@@ -44,8 +44,9 @@ def test_a_stop_is_blocked_five_times_and_then_the_person_is_told(home: DaemonHo
 
     assert [one.exit_code for one in done] == [2, 2, 2, 2, 2, 1, 2]
     assert done[0].stderr.startswith(MISSING)
-    assert done[0].stderr.endswith(f"fairlead: {check}, so this is blocked. Reinstall Fairlead if this lasts\n")
-    assert done[5].stderr.endswith(f"fairlead: kept going 5 times in a row, so this passes, although {check}\n")
+    blocked = f"fairlead: {check}, so the event is blocked. Reinstall Fairlead if this continues\n"
+    assert done[0].stderr.endswith(blocked)
+    assert done[5].stderr.endswith(f"fairlead: blocked 5 times in a row, so the event now passes, although {check}\n")
 
 
 def test_what_keeps_no_agent_going_is_blocked_each_time(home: DaemonHome) -> None:

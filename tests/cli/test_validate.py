@@ -401,7 +401,7 @@ def test_visualize_shows_what_each_rule_matches(project: Path, capsys: pytest.Ca
         f"{name}.toolUsageValidation[1]  block Write on src/**: 7 files now",
         *(f"      src/{at}.py" for at in range(5)),
         "      and 2 more; --show-matches lists them",
-        f"{name}.preventGeneratedFileEdits  changes to files with the mark of a generator are blocked",
+        f"{name}.preventGeneratedFileEdits  changes to files that are marked as generated are blocked",
     ]
 
 

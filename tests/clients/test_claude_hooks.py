@@ -16,10 +16,10 @@ from fairlead.clients._settings_file import SettingsError
 from fairlead.clients.claude.settings._entries import (
     add_hooks,
     find_hooks,
+    find_replaceable_programs,
     hook_for,
     parse_settings,
     remove_hooks,
-    rivals_in,
 )
 from fairlead.clients.claude.settings._events import (
     EVENTS,
@@ -146,7 +146,7 @@ def test_the_result_is_what_the_client_accepts_and_a_second_install_changes_noth
 @given(settings_texts(rivals=True))
 def test_what_was_replaced_is_put_back(text: str) -> None:
     done = add_hooks(text, REPLACING)
-    assert rivals_in(parse(done.text)) == []
+    assert find_replaceable_programs(parse(done.text)) == []
 
     back = remove_hooks(done.text, text, done.taken).text
     assert hooks_of(back) == hooks_of(text)
@@ -235,7 +235,7 @@ def test_a_container_goes_only_if_it_held_ours_and_nothing_else() -> None:
 def test_of_another_program_nothing_is_replaced_unless_asked() -> None:
     text = dumped({"Stop": [{"hooks": [command("conclaude Hooks Stop"), command("mine")]}]})
     assert commands(add_hooks(text, NEWEST).text, "Stop") == ["conclaude Hooks Stop", "mine", LAUNCHER.hook]
-    assert rivals_in(parse(text)) == ["conclaude"]
+    assert find_replaceable_programs(parse(text)) == ["conclaude"]
 
     done = add_hooks(text, REPLACING)
     assert commands(done.text, "Stop") == ["mine", LAUNCHER.hook]

@@ -43,11 +43,11 @@ def test_after_some_turns_without_a_person_mail_waits_for_one_and_says_so(
     first = exchange(fox, owl, f"mail: {{{setting}: {LIMIT}}}\n")
 
     assert owl.row()["held"].startswith(f"{LIMIT} automatic turns")
-    assert f"waits for you after {LIMIT} automatic turns" in fox.fairlead("agents").stdout
+    assert f"shown after the user's next message: {LIMIT} automatic turns" in fox.fairlead("agents").stdout
     assert "until the user writes to you" in owl.fairlead("status").stdout
     told = fox.hook("Stop").answer["reason"]
     assert f'From: Fairlead (low) - "Your mail to {owl.name} waits for a person: {LIMIT} automatic turns' in told
-    waits = "reads it once the user has written to it"
+    waits = "after the user's next message to the agent"
     assert waits in fox.fairlead("reply", str(first["id"]), "More").stdout
     assert (waits in fox.fairlead("send", owl.name, "Other").stdout) == (setting == "maxTurnsPerHour")
     with person(posted) as user:

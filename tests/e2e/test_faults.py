@@ -28,7 +28,7 @@ POLICY = """
           message: Secrets are set by hand.
     """
 REFUSED = "PreToolUse:Write hook error: Secrets are set by hand."
-DOCTOR = ". Reinstall Fairlead if this lasts"
+DOCTOR = ". Reinstall Fairlead if this continues"
 
 AN_AGE_AGO = "touch -d '1 hour ago'"
 """Makes the last attempt to start a daemon an old one: the next event may try again."""

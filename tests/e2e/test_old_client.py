@@ -93,8 +93,8 @@ def test_the_gate_holds_when_the_daemon_is_killed_and_when_python_breaks_too(her
     before, by_guard, between, by_launcher, without_python = run.requests[-1].results
     assert (run.exit_code, run.stdout, run.asked) == (0, "Done.\n", ["main"] * 6)
     assert (before, by_guard, between) == ("before", REFUSED, "between")
-    assert f"{why}Python ended with exit code 1. Reinstall Fairlead if this lasts" in by_launcher
-    assert without_python == f"{why}cannot run {here.python}: no such file. Reinstall Fairlead if this lasts"
+    assert f"{why}Python ended with exit code 1. Reinstall Fairlead if this continues" in by_launcher
+    assert without_python == f"{why}cannot run {here.python}: no such file. Reinstall Fairlead if this continues"
     assert not (here.project / ".env").exists()
 
 

@@ -102,7 +102,7 @@ def test_a_session_is_renamed_interrupted_written_to_read_and_ended_from_outside
 
         asked = person.fairlead("sessions", "end", session)
         assert asked.returncode == 1
-        assert "takes a confirmation" in asked.stderr
+        assert "needs a confirmation" in asked.stderr
         pid = person.status["pid"]
         assert run(person, "sessions", "end", session, "--yes") == f"ended: process {pid}\n"
         person.until(lambda: not person.status, "the client has ended")

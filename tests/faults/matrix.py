@@ -75,7 +75,7 @@ def _broken_installation(told: str) -> dict[str, Cell]:
     """Fairlead fails in a sound Python: what has a section in the policy is blocked, and each event says why."""
     sections = {"Stop": "stop", "UserPromptSubmit": "slashCommands", "TaskCompleted": "taskCompleted"}
     checked = {
-        event: Cell(2, f"{told}.*the check `{section}` of .*yaml could not be made, so this is blocked", 0)
+        event: Cell(2, f"{told}.*the check `{section}` of .*yaml could not be made, so the event is blocked", 0)
         for event, section in sections.items()
     }
     return _unchecked(told) | checked

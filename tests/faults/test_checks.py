@@ -26,19 +26,19 @@ def stop(home: DaemonHome, *, active: bool = True) -> bytes:
 
 def test_a_stop_that_can_never_be_checked_blocks_some_times_and_then_tells_the_user(home: DaemonHome) -> None:
     home.policy(ONLY_PYTHON)
-    reason = "fairlead cannot run the policy's check, so this is blocked: cannot run /no/python: no such file"
+    reason = "fairlead cannot run the policy's check, so the event is blocked: cannot run /no/python: no such file"
     with home.daemon():
         for active in (False, True, True):
             done = home.hook("Stop", stop(home, active=active), "--python", "/no/python")
             assert (done.exit_code, done.stdout, done.stderr) == (
                 2,
                 "",
-                f"{reason}. Reinstall Fairlead if this lasts\n",
+                f"{reason}. Reinstall Fairlead if this continues\n",
             )
         done = home.hook("Stop", stop(home), "--python", "/no/python")
         message = (
             "Kept going 3 times in a row (stop.maxBlocks), the agent may stop now, although its check could not be run "
-            "once: true. Reinstall Fairlead if this lasts"
+            "once: true. Reinstall Fairlead if this continues"
         )
         assert (done.exit_code, done.answer, done.stderr) == (0, {"systemMessage": message}, "")
         again = home.hook("Stop", stop(home, active=False), "--python", "/no/python")

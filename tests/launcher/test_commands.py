@@ -439,4 +439,4 @@ def test_no_python_at_all_is_said(folders: dict[str, Path | str], tmp_path: Path
     env = {"FAIRLEAD_HOME": str(tmp_path)}
     done = subprocess.run([program, "inbox"], env=env, capture_output=True, check=False, text=True)
     said = "fairlead cannot run this command: cannot run the Python beside fairlead-hook: no such file. "
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}Reinstall Fairlead if this lasts\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}Reinstall Fairlead if this continues\n")

@@ -115,7 +115,7 @@ def test_a_process_that_does_not_hold_the_daemons_lock_is_not_asked(
 
 # -- plans that cannot be carried out ------------------------------------------------------------------
 
-REASON = "fairlead cannot run the policy's check, so this is blocked: {}. Reinstall Fairlead if this lasts\n"
+REASON = "fairlead cannot run the policy's check, so the event is blocked: {}. Reinstall Fairlead if this continues\n"
 
 
 def checked(plan: bytes) -> bytes:
@@ -153,7 +153,7 @@ def test_a_gate_with_a_plan_is_denied_in_the_words_of_the_gate(launcher: Launche
     launcher.python.unlink()
     done = launcher.run("PreToolUse", stdin=PAYLOAD)
     reason = f"fairlead cannot check this call, so it is blocked: cannot run {launcher.python}: no such file"
-    assert (done.stdout, done.returncode) == (deny(f"{reason}. Reinstall Fairlead if this lasts"), 2)
+    assert (done.stdout, done.returncode) == (deny(f"{reason}. Reinstall Fairlead if this continues"), 2)
 
 
 def test_python_gets_the_exit_codes_of_its_children_though_the_client_ignores_sigchld(launcher: Launcher) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from launcher.fakes import Daemon, Launcher
 
-BLOCKED = "fairlead cannot check this call, so it is blocked: {}. Reinstall Fairlead if this lasts"
-UNHANDLED = "fairlead cannot handle this event: {}. Reinstall Fairlead if this lasts\n"
+BLOCKED = "fairlead cannot check this call, so it is blocked: {}. Reinstall Fairlead if this continues"
+UNHANDLED = "fairlead cannot handle this event: {}. Reinstall Fairlead if this continues\n"
 USAGE = b"Fairlead, the hook runtime for coding agents."
 SPELLINGS = ("PreToolUse", "preToolUse", "pre_tool_use", "pre-tool-use", "PRETOOLUSE")
 

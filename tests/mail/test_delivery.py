@@ -260,7 +260,7 @@ def test_what_is_summed_up_leaves_the_queue_stays_unread_and_comes_back_if_the_r
     mail.send(coral, blue, intent="request")
     mail.service.show(blue, "Stop", "e1", limit=2)
 
-    summary = mail.service.sum_up(blue, "Stop", "e1")
+    summary = mail.service.show_all_counted(blue, "Stop", "e1")
 
     assert (summary.count, summary.senders, summary.requests) == (4, ((amber.name, 3), (coral.name, 1)), 1)
     assert mail.service.queued_count(blue) == 0

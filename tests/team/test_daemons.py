@@ -214,8 +214,8 @@ def test_without_a_team_nothing_of_one_is_loaded() -> None:
         loaded = re.findall(r"\| +([\w.]+)$", (home.folder / "daemon.err").read_text(), re.MULTILINE)
 
     assert (done.exit_code, done.stdout) == (3, "this host is in no team; to join one: fairlead team join URL\n")
-    assert "fairlead.daemon.team._switch" in loaded
-    unwanted = r"psycopg|cryptography|fairlead\.(team|mail\.remote|daemon\.(team\.(?!_switch)|leases\._re))"
+    assert "fairlead.daemon.team._service_holder" in loaded
+    unwanted = r"psycopg|cryptography|fairlead\.(team|mail\.remote|daemon\.(team\.(?!_service_holder)|leases\._re))"
     assert [name for name in loaded if re.match(unwanted, name)] == []
 
 

@@ -1,4 +1,4 @@
-"""The Click application with every command. Hook events are no commands: `main` handles them without Click."""
+"""The Click application with every command. Hook events are not commands: `main` handles them without Click."""
 
 from __future__ import annotations
 

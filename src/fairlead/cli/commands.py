@@ -222,9 +222,9 @@ SECTIONS = (
                 subcommands=_TEAM,
                 default="status",
                 about=(
-                    "Join several hosts into one team: agents on one write to agents on another. A PostgreSQL database "
-                    "relays the mail; each host works without it, and sends when it is there again. Without a command "
-                    "it shows the status."
+                    "Join several hosts into one team, so that their agents can write to each other. A PostgreSQL "
+                    "database relays the mail. A host works without the database, and sends its mail as soon as the "
+                    "database can be reached again. Without a command, the status is shown."
                 ),
                 examples=(
                     "fairlead team join postgresql://fairlead@db.example.com/team",

@@ -95,7 +95,7 @@ def _run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--idle",
         metavar="DURATION",
         type=Duration(positive=True),
-        help="Stop after that time without an event (default: 30m).",
+        help="Stop after this time without an event (default: 30m).",
     )(function)
 
 

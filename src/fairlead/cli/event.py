@@ -40,7 +40,7 @@ Options:
                           skill's or subagent's Markdown with frontmatter.
   --timeout DURATION      Answer within 30s, 2m or a number of seconds. Without it, each hook and command
                           has a limit of its own.
-  --client claude         Whose payload and answer it is (default: claude).
+  --client claude         The client that sends the payload and reads the answer (default: claude).
   --launched ID           For the launcher, which found no daemon: record the event and start a daemon.
   --waited, --wake        For the launcher: decide nothing; start a daemon and wait for mail.
 

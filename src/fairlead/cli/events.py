@@ -87,7 +87,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
-    """Return the rows in order of time, and the journal's end. The record of its commands follows each event."""
+    """Return the rows in order of time, and the journal's end. Each event is followed by the record of its commands."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[DaemonRecord] = []
@@ -174,16 +174,20 @@ def parse_event_name(name: str) -> str:
     type=Text(),
     default=None,
     shell_complete=complete_sessions,
-    help="Events of that session; the first characters of its id are enough.",
+    help="Events of this session; the first characters of its id are enough.",
 )
 @click.option(
-    "--event", metavar="NAME", type=Text(), shell_complete=complete_events, help="Events of that name: PreToolUse."
+    "--event",
+    metavar="NAME",
+    type=Text(),
+    shell_complete=complete_events,
+    help="Events with this name, such as PreToolUse.",
 )
 @click.option(
     "--verdict",
     metavar="VERDICT",
     type=OneOf(_VERDICTS),
-    help="Events with that verdict: none, said, asked, allowed, blocked or failed.",
+    help="Events with this verdict: none, said, asked, allowed, blocked or failed.",
 )
 @click.option("--last", metavar="N", type=Number(0), help="The last N events (default: 20; with --since, all of them).")
 @click.option("--since", metavar="DURATION", type=Duration(), help="Events of the last 30s, 10m, 2h or 1d.")

@@ -42,7 +42,7 @@ def run(args: Sequence[str]) -> int:
         answer = client.render(event, settled.output)
         apply_journal_settings()
     except (NeedsMsgspec, Exception):  # noqa: BLE001 - a process with msgspec fails in the same way, and reports it
-        _hand_over(payload)
+        _replace_process(payload)
     for line in (*settled.log, answer.stderr):
         if line:
             print(line, file=sys.stderr)
@@ -63,7 +63,7 @@ def _decide(event: Event, options: Options) -> Settled:
     return settle(event, decision)
 
 
-def _hand_over(payload: bytes) -> NoReturn:
+def _replace_process(payload: bytes) -> NoReturn:
     """Replace this process by one with msgspec, which reads the same payload."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_BLOCKS = 5
-"""How often in a row an agent is kept going by a check that cannot be made; the default of `stop.maxBlocks`."""
+"""How often in a row an event is blocked because its check cannot be run; the default of `stop.maxBlocks`."""
 SECTIONS = {
     "Stop": "stop",
     "UserPromptSubmit": "slashCommands",
@@ -27,7 +27,7 @@ SECTIONS = {
     "Setup": "setup",
 }
 """Event → the key in a policy below which commands can block it."""
-_KEEPS_GOING = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
+_BLOCK_CONTINUES = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
 _NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
 _SEPARATORS = str.maketrans({"{": " ", ",": " ", '"': None, "'": None})
 
@@ -40,9 +40,9 @@ def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
     if not file:
         return 1, ""
     what = f"the check `{section}` of {file} could not be made"
-    if event in _KEEPS_GOING and _count_block(args) > MAX_BLOCKS:
-        return 1, f"fairlead: kept going {MAX_BLOCKS} times in a row, so this passes, although {what}"
-    return 2, f"fairlead: {what}, so this is blocked. Reinstall Fairlead if this lasts"
+    if event in _BLOCK_CONTINUES and _count_block(args) > MAX_BLOCKS:
+        return 1, f"fairlead: blocked {MAX_BLOCKS} times in a row, so the event now passes, although {what}"
+    return 2, f"fairlead: {what}, so the event is blocked. Reinstall Fairlead if this continues"
 
 
 def _files_with(section: str) -> Iterator[str]:

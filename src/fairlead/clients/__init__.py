@@ -137,7 +137,7 @@ _missing: dict[str, Client] = {}
 
 
 class UnknownClientError(FairleadError):
-    """A name that no client has."""
+    """No client has this name."""
 
 
 def client_named(name: str) -> Client:

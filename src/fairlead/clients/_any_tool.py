@@ -2,9 +2,9 @@
 
 All strings of the input are examined, also nested ones. The name of the tool tells what it does (`read_file`, `move`),
 and the key of a value what the value is (`path`, `command`, `code`); see `_tool_words`. A text that only mentions a
-file is no path: the values of prose keys are never examined, and the value of an unknown key counts only if all of it
-is a path. An extra key can make the call stricter, never laxer, because the agent writes the input, and servers ignore
-unknown keys.
+file is not a path: the values of prose keys are never examined, and the value of an unknown key counts only if all of
+it is a path. An extra key can make the call stricter, never laxer, because the agent writes the input, and servers
+ignore unknown keys.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def generic_call(
 ) -> ToolCall:
     """Return the normal form of a call by the tool's name and its input.
 
-    The values of `path_keys` are always paths. `language` is the language of code if name and input do not contain it.
+    The values of `path_keys` are always paths. `language` is the language of code for which neither the name nor the
+    input names one.
     """
     if (git := git_command(tool, tool_input)) is not None:
         return ToolCall(command=git[0], folder=local_path(git[1]))
@@ -357,7 +358,7 @@ class _Reader:
 
 
 def _below(above: KeyMeaning, own: KeyMeaning) -> KeyMeaning:
-    """Return the meaning of a key in a mapping. What the key leaves open is taken from the key of the mapping."""
+    """Return the meaning of a key in a nested mapping. Parts that it lacks come from the mapping's own key."""
     role = above.role if own.role == "?" and above.role in {"path", "path?", "prose"} else own.role
     return KeyMeaning(role, own.is_destination or above.is_destination, own.is_folder)
 

@@ -242,7 +242,10 @@ def insertion(text: str, container: Node, members: Sequence[tuple[str | None, An
 
 
 def replacement(text: str, node: Node, value: Any, style: Style) -> Edit:
-    """Return the edit that replaces a value. The new value has several lines if the old one had, or the style has."""
+    """Return the edit that replaces a value.
+
+    The new value is written on several lines if the old one was, or if the style is.
+    """
     was_long = "\n" in text[node.start : node.end] or (node.kind == "plain" and style.unit is not None)
     lead = _indent(text, node.start) if was_long else None
     return Edit(node.start, node.end, dump(value, style, lead))

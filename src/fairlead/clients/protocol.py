@@ -2,7 +2,8 @@
 
 A client is one object of a subclass of `Client`, named in one line of `fairlead.clients.CLIENTS`, or in an entry point
 of the group `fairlead.clients` of another package. No code outside `fairlead.clients` knows a file name, a key, an
-environment variable or a tool of a client, except through this class. What a subclass leaves out, its client cannot do.
+environment variable or a tool of a client, except through this class. A feature that a subclass leaves out, its client
+does not have.
 
 **Events.** `fairlead.events` is the vocabulary of all of Fairlead. `parse` turns the client's payload into it, `render`
 turns an output into the client's answer. The hook that a client starts is `fairlead-hook <Event> --client <name>`, with
@@ -234,7 +235,7 @@ class Client:
         return self.tool_kinds.get(tool, "other")
 
     def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-        """Return the normal form of a tool call. Raise `TypeError` if the input is not of the tool's shape."""
+        """Return the normal form of a tool call. Raise `TypeError` if the input does not have the tool's form."""
         from fairlead.clients._any_tool import tool_call
 
         return tool_call(self, tool, tool_input)
@@ -266,7 +267,7 @@ class Client:
         return self.path_of(tool_input)
 
     def question_of(self, tool: str, tool_input: Mapping[str, Any]) -> str:
-        """Return what the user is asked about a call, for display: a line with the question, then perhaps details."""
+        """Return the question to the user about a call, for display. Details may follow the first line."""
         del tool
         return self.summary_of(tool_input)
 
@@ -330,7 +331,10 @@ class Client:
         return ""
 
     def agent_transcript(self, event: SubagentStart) -> str:
-        """Return the path of the transcript of a subagent that starts: from the event, or where it will be."""
+        """Return the path of a starting subagent's transcript.
+
+        It is from the event, or else where the client will create the file.
+        """
         sent = event.agent_transcript_path
         return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
 
@@ -362,7 +366,10 @@ class Client:
         return False
 
     def is_automatic(self, prompt: str) -> bool:
-        """Return whether the client wrote a prompt itself: for a background task that has ended, or a hook's wake."""
+        """Return whether the client itself wrote a prompt.
+
+        It does so when a background task has ended, or when a hook wakes the session.
+        """
         del prompt
         return False
 

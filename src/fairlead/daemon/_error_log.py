@@ -28,7 +28,7 @@ class ErrorLog:
 
     def report(self, message: str) -> None:
         """Record an error. Raises nothing."""
-        self._metrics.troubles += 1
+        self._metrics.error_count += 1
         self.record(message)
 
     def record(self, message: str) -> None:

@@ -1,7 +1,7 @@
 """Notices that the installed code has changed, and shuts the daemon down: the next event starts one with the new code.
 
-A version says nothing about a reinstall of the same one, nor about an edit in an editable install. So the files are
-compared: their times and sizes every second, and the contents of those that differ.
+The version number does not change when the same version is installed again, or when an editable install is edited. So
+the files are compared: their times and sizes every second, and the contents of those that differ.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ async def replace_when_changed(code: InstalledCode, shutdown: Shutdown) -> None:
 
 
 def _python_files(folder: str, below: str = "") -> Iterator[tuple[str, Stamp]]:
-    """Yield the modules of a package, by their path in it, with their stamps; what cannot be read is left out."""
+    """Yield the modules of a package, by their path in it, with their stamps. Unreadable modules are left out."""
     try:
         entries = list(os.scandir(folder))
     except OSError:

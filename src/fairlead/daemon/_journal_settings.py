@@ -25,7 +25,7 @@ class JournalSettings:
         self._is_reported = False
 
     def read(self) -> None:
-        """Read the settings, and apply them to what is recorded from now on."""
+        """Read the settings, and apply them to all later records."""
         try:
             self._store.retain(apply_journal_settings())
             self._is_reported = False

@@ -52,7 +52,10 @@ def make_private_folder(folder: str) -> None:
 
 @contextmanager
 def single_instance(folder: str, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of the daemon. Waits up to `timeout` seconds for a daemon that shuts down, but for no other."""
+    """Hold the lock of the daemon.
+
+    Waits up to `timeout` seconds if another daemon is shutting down. Does not wait for one that keeps running.
+    """
     make_private_folder(folder)
     path = f"{folder}/daemon.lock"
     try:

@@ -20,7 +20,7 @@ _TIMEOUT = 2.0
 def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args: object) -> T:
     """Call a function in the event loop, and return its result. Raises `DaemonNotResponding` if the loop has ended.
 
-    A coroutine would need a task, and a second turn of the loop.
+    A coroutine would need a task, and another iteration of the loop.
     """
     done: Future[T] = Future()
 

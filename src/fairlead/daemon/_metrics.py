@@ -38,7 +38,7 @@ class Metrics(EventExtension):
         self.declined = 0
         self.spooled = 0
         self.duplicates = 0
-        self.troubles = 0
+        self.error_count = 0
         self.lag = 0.0
         """The longest delay of the event loop in the last minute, in seconds."""
         self.blocked = 0
@@ -78,7 +78,7 @@ class Metrics(EventExtension):
             ("elsewhere_total", "counter", self.declined, "Events declined, so that the hook evaluates them locally."),
             ("spooled_total", "counter", self.spooled, "Events taken from the spool."),
             ("doubles_total", "counter", self.duplicates, "Events that arrived twice and were recorded once."),
-            ("troubles_total", "counter", self.troubles, "Errors inside the daemon; the journal has the messages."),
+            ("troubles_total", "counter", self.error_count, "Errors inside the daemon; the journal has the messages."),
             ("loop_lag_seconds", "gauge", self.lag, "The longest that the event loop was late in the last minute."),
             (
                 "loop_blocked_total",

@@ -29,7 +29,7 @@ from fairlead.daemon.sessions._presence import Presence
 from fairlead.daemon.sessions._token_usage import SubagentTokenUsage
 from fairlead.daemon.sessions._tracker import SessionTracker
 from fairlead.daemon.store._process import StoreProcess
-from fairlead.daemon.team._switch import TeamSwitch
+from fairlead.daemon.team._service_holder import TeamServiceHolder
 from fairlead.daemon.workers._pool import HookWorkers
 from fairlead.decide import prepare_decoders
 from fairlead.journal import Journal, count_spooled, journal_folder, spool_folder
@@ -70,7 +70,7 @@ class Daemon:
         self.idle = IdlePolicy(self.mail, self.recorder, self.errors)
         self.leases = LeaseService(self.mail, self.tracker, self.errors)
         self.answers = AnswerService(self.tracker, self.recorder)
-        self.team = TeamSwitch(self)
+        self.team = TeamServiceHolder(self)
         self.integrity = IntegrityMonitor()
         self.hook_workers = HookWorkers(report=self.errors.report)
         register_extensions(self)
@@ -159,7 +159,7 @@ class Daemon:
             "loop_blocked": self.metrics.blocked,
             "spool": count_spooled(spool_folder()),
             "waiting": self.mail.waiters.count,
-            "troubles": self.metrics.troubles,
+            "troubles": self.metrics.error_count,
             "attention": self.attention.status(),
             "integrity": self.integrity.status(),
             "hook_workers": self.hook_workers.status(),

@@ -187,8 +187,8 @@ def _background_work(daemon: Daemon) -> Iterator[Coroutine[Any, Any, None]]:
 async def _freeze_garbage(daemon: Daemon) -> None:
     """Exclude everything that is loaded from garbage collection: traversing it blocks the loop for 30 ms.
 
-    Nearly all objects of an event are freed without garbage collection, after some milliseconds. The threshold keeps
-    them from being traversed before.
+    Nearly all objects of an event are freed without garbage collection, after some milliseconds. The threshold is so
+    high that the collector seldom traverses them before.
     """
     gc.set_threshold(_GARBAGE_THRESHOLD, 20, 100)
     await daemon.mail.opened()
@@ -233,7 +233,10 @@ async def _take_spool(daemon: Daemon) -> None:
 
 
 async def _watch_idleness(daemon: Daemon, unix: SocketFile, idle: float) -> None:
-    """Request shutdown when the daemon is idle, or its socket is gone: while we hold the lock, no other starts."""
+    """Request shutdown when the daemon is idle, or when its socket is gone.
+
+    No other daemon can start while this one holds the lock, so without its socket no daemon would answer.
+    """
     while daemon.idle_seconds() < idle:
         await asyncio.sleep(min(_SOCKET_INTERVAL, idle / 4))
         if not unix.exists():

@@ -69,5 +69,8 @@ def _is_first(stamp: str) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables that a daemon needs: it outlives the session that started it, and gets no secrets of it."""
+    """Return the variables that a daemon needs.
+
+    The daemon outlives the session that started it, so it gets none of the session's secrets.
+    """
     return {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}

@@ -35,7 +35,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def read_options(words: Sequence[str]) -> tuple[float | None, int | None]:
-    """Parse `--idle` and `--port`; `None` for what is not given."""
+    """Parse `--idle` and `--port`; `None` for an option that is not given."""
     given: dict[str, str] = {}
     rest = iter(words)
     for word in rest:

@@ -187,7 +187,10 @@ def _broken(error: PolicyError) -> PolicyContext:
 
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
-    """Return how the agent of an event waits when idle: by the nearest file that says so, else by the environment."""
+    """Return how the agent of an event waits when it is idle.
+
+    The nearest file that sets this decides, or else the environment.
+    """
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()
     rules = policy.rules

@@ -100,7 +100,7 @@ def _denies_everything(event: Event, policy: PolicyContext) -> bool:
 def _may_have_check(event: Event) -> bool:
     """Return whether an unreadable policy may contain a check for an event.
 
-    Of the ends of a turn, only the first counts: no agent is prevented from stopping for ever.
+    Of several stops in one turn, only the first is blocked, so that no agent is kept from stopping for ever.
     """
     if event.event_name == "UserPromptSubmit":
         return getattr(event, "prompt", "").lstrip().startswith("/")
@@ -116,7 +116,7 @@ def _only_changes_folder(event: PreToolUse) -> bool:
 
 
 def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, tuple[str, ...]]:
-    """Return the output and log that the state of the policy asks for: an unreadable policy denies every tool call."""
+    """Return the output and the log about problems of the policy. An unreadable policy denies every tool call."""
     log: tuple[str, ...] = policy.warnings
     if policy.broken is not None:
         if _denies_everything(event, policy):

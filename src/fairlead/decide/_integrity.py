@@ -30,7 +30,7 @@ _MESSAGE = (
 
 
 def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return a decision that was made without a daemon, with a message to the user about what needs a daemon."""
+    """Return a decision made without a daemon, with a message to the user about the checks that need a daemon."""
     if isinstance(event, PreToolUse):
         return _warn_about_leases(event, policy, decision)
     if not isinstance(event, PostToolUse | PostToolUseFailure) or not _restores(policy):
@@ -58,7 +58,10 @@ def _warn_about_leases(event: PreToolUse, policy: PolicyContext, decision: Decis
 
 
 def _restores(policy: PolicyContext) -> bool:
-    """Return whether the policy has changed files restored. Most policies do not, and their layers are not merged."""
+    """Return whether the policy says that changed files are restored.
+
+    Layers are only merged if one of them sets it, which is rare.
+    """
     if not any(layer.policy.pre_tool_use.integrity == "restore" for layer in policy.layers):
         return False
     from fairlead.policy import merge_layers

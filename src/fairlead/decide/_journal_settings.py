@@ -9,9 +9,9 @@ _DAY = 24 * 3600.0
 
 
 def apply_journal_settings() -> float:
-    """Set what records leave out, and return for how many seconds they are kept.
+    """Set which data records leave out, and return for how many seconds they are kept.
 
-    Raises `PolicyError` if the file is broken and has no last good version: then the default stays.
+    Raises `PolicyError` if the file is broken and has no last good version. The default then stays.
     """
     settings = load_user_wide().journal
     set_redaction(settings.payloads, settings.redact)

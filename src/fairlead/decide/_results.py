@@ -36,7 +36,7 @@ class StepResult(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it should have run and did not pass."""
+        """Whether the command failed: it was not skipped and did not pass."""
         return self.status not in {"passed", "skipped"}
 
 

@@ -53,7 +53,7 @@ def settle(
 ) -> Settled:
     """Merge the results of a decision's commands into its output.
 
-    `cancelled` says why the commands were ended early: then a gate denies.
+    `cancelled` is the reason if the commands were ended early. A gate then denies.
     """
     output, log = decision.output, tuple(f"fairlead: {line}" for line in decision.log)
     status: Status = "success"
@@ -93,8 +93,8 @@ def verdict_of(output: HookOutput) -> Verdict:
 def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> Outcome:
     """Return what the results of a plan's commands mean for the event.
 
-    Of commands that ran in parallel, the first in order that blocks decides. A block's reason stands alone on stderr,
-    where the client reads it: there is no log then, except at `Stop`, whose reason is in the JSON.
+    If several commands that ran in parallel block, the first of them in the plan decides. The client reads the reason
+    of a block from stderr, so nothing is logged there then. At `Stop` the reason is in the JSON, so there is a log.
     """
     log = [*plan.log, *(failure_log(plan, result) for result in results if result.failed)]
     blocking = next((result for result in results if blocks(plan, result)), None)
@@ -161,7 +161,7 @@ def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
         _stop_counter.reset(counter)
         return HookOutput(
             system_message=f"Kept going {count} times in a row (stop.maxBlocks), the agent may stop now, although its "
-            f"check could not be run once: {plan.steps[0].run.strip()}. Reinstall Fairlead if this lasts"
+            f"check could not be run once: {plan.steps[0].run.strip()}. Reinstall Fairlead if this continues"
         )
     _stop_counter.write(counter, count + 1)
     return None

@@ -319,7 +319,7 @@ def _payload_fields(kind: type[Event]) -> tuple[str, ...]:
 
 
 def _optional_field_or_raise(message: str, kind: type[Event]) -> str:
-    """Return the field with the invalid value if it is optional; otherwise raise `PayloadError`."""
+    """Return the field with the invalid value. Raise `PayloadError` if the field is not optional."""
     import re
 
     if missing := re.search(_MISSING, message):
@@ -348,7 +348,7 @@ def _is_needed(field: str, kind: type[Event]) -> bool:
 
 
 def _field_with_surrogate(values: dict[str, Any], kind: type[Event]) -> str:
-    """Return the first field whose text msgspec cannot read if it is optional; otherwise raise `PayloadError`."""
+    """Return the first field whose text msgspec cannot read. Raise `PayloadError` if the field is not optional."""
     for known in _fields(kind):
         if known.name in values:
             try:

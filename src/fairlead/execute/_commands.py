@@ -37,9 +37,9 @@ def run_commands(
 ) -> tuple[StepResult, ...]:
     """Run the plan's commands with the payload on their stdin. Returns their results in the order of the plan.
 
-    `deadline` (`time.monotonic()`) applies to all of them together. `watch` is called in the thread that runs a
+    `deadline` (`time.monotonic()`) applies to all commands together. `watch` is called in the thread that runs a
     command. A command for which no time is left is reported once, as failed. Raises `HookCancelled` if the caller no
-    longer waits. All processes have ended by then.
+    longer waits. When this returns or raises, all processes have ended.
     """
     due = inf if deadline is None else deadline
     run = _PlanRun(plan, payload, due, cancellation or CancellationToken(), watch or _ignore)

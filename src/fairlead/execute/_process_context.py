@@ -35,7 +35,7 @@ def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
 
 @contextmanager
 def reserved_stdout() -> Iterator[int]:
-    """Redirect what hooks print to stderr, and yield the real stdout. Text before the JSON would hide a denial."""
+    """Redirect the output of hooks to stderr, and yield the real stdout. Text before the JSON would hide a denial."""
     try:
         stdout = os.dup(1)
     except OSError:

@@ -42,7 +42,7 @@ class StoppedAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wait_for_mail(agent: StoppedAgent) -> int | None:
-    """Wait until mail comes or the time is up, and answer the client. Returns the exit code.
+    """Wait until mail arrives or the time is up, and answer the client. Returns the exit code.
 
     Returns `None` if no daemon answers. If a launcher is installed, it replaces this process, and the function does not
     return.

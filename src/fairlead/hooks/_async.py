@@ -59,7 +59,7 @@ async def finish_async(first_step: FirstStep, ctx: HookContext, timeout: float) 
 
 
 def _as_failure(raised: BaseException) -> Exception:
-    """Return an `Exception` for what a hook raised; raise it again if it is meant for the caller."""
+    """Return the `Exception` for anything that a hook raised. Raise it again if it is meant for the caller."""
     if isinstance(raised, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is None or task.cancelling():

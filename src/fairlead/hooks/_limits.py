@@ -34,7 +34,7 @@ def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
 
 
 def as_failure(raised: BaseException) -> Exception:
-    """Return an `Exception` for what a hook raised: `exit()` in a hook must not end the process."""
+    """Return the `Exception` for anything that a hook raised: `exit()` in a hook must not end the process."""
     if isinstance(raised, Exception) and not isinstance(
         raised, StopIteration
     ):  # futures and generators cannot propagate StopIteration
@@ -54,7 +54,7 @@ def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
 
 @contextmanager
 def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
-    """Yield a context for a hook in a thread. It is cancelled with the event, and if this hook alone is abandoned."""
+    """Yield a context for a hook in a thread. It is cancelled if the event is cancelled, or this hook is abandoned."""
     token = _HookToken(ctx.cancellation)
     undo = ctx.cancellation.on_cancel(token.cancel_this)
     try:

@@ -54,7 +54,7 @@ def is_on_subject(matcher: Matcher | None) -> bool:
 
 
 def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> None:
-    """Raise `MatcherError` for a matcher on an event without a subject: it would never match, or be ignored."""
+    """Raise `MatcherError` for a matcher on an event without a subject, because it would never match or be ignored."""
     if not is_on_subject(matcher) or compile_matcher(matcher) is None:
         return
     for event in events:

@@ -9,7 +9,7 @@ import os
 def daemon_pid(runtime_folder: str) -> int | None:
     """Return the pid of the running daemon, even if it does not answer; 0 if it is unknown, `None` if none runs.
 
-    The system releases the lock when the process ends, in whatever way.
+    The system releases the lock when the process ends, even if it is killed.
     """
     try:
         descriptor = os.open(f"{runtime_folder}/daemon.lock", os.O_RDWR | os.O_CLOEXEC)

@@ -1,8 +1,8 @@
 """Receipts: files that record which replies with mail were not printed yet.
 
-The daemon creates a file before it marks mail as shown. The process that prints the reply renames the file before, and
-removes it afterwards. So a later daemon knows the state even if a process was killed: with the original name, the reply
-was not printed; with the other name, it may have been printed; without a file, it was printed.
+The daemon creates a file before it marks mail as shown. The process that prints the reply renames the file before it
+prints, and removes the file afterwards. So a later daemon knows the state even if a process was killed: with the
+original name, the reply was not printed; with the other name, it may have been printed; without a file, it was printed.
 """
 
 from __future__ import annotations

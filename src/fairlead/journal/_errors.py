@@ -6,7 +6,7 @@ from fairlead.errors import FairleadError
 
 
 class JournalError(FairleadError):
-    """A record could not be written. Nothing of it is left behind."""
+    """A record could not be written, not even in part."""
 
 
 class SpoolFull(JournalError):

@@ -96,7 +96,7 @@ def started_at(name: str) -> float:
 
 
 def record_payload(raw: bytes, *, is_valid: bool = False) -> tuple[Raw, bool]:
-    """Return what a record keeps of a payload, and whether anything was cut.
+    """Return the part of a payload that a record keeps, and whether anything was cut.
 
     The result is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string. `is_valid` says
     that all of the payload was decoded before.

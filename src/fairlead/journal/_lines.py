@@ -51,7 +51,7 @@ def record_key(record: Record) -> str:
 
 
 def _encode_oversized(record: Record) -> bytes:
-    """Encode a record that no client sends: names of thousands of characters, hundreds of commands, long payloads."""
+    """Encode a record that is larger than any from a client: names of thousands of characters, hundreds of commands."""
     cut = _cut(record)
     if isinstance(cut, EventRecord):
         payload, is_cut = record_payload(bytes(cut.payload))

@@ -75,7 +75,7 @@ _RULES = (
 _NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey")
 _TOKEN_HINT = b"token"
 _TOKEN = rb"token(?!s)"
-"""`tokens` is no secret: with every other prompt a client reports how many were used."""
+"""`tokens` is not a secret: with every other prompt a client reports how many were used."""
 _NAMED = (
     rb"(?i)(" + _NAME + rb"\"\s*:\s*\")(?:[^\"\\]|\\.)+",  # a field of the JSON itself
     rb"(?i)(" + _NAME + rb"(?:\\\"|')?\s*[:=]\s*)" + _VALUE,  # a line of a file, a variable
@@ -88,7 +88,7 @@ _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
 """Hint → patterns before and after it, where the hint alone is part of other words: `task-notification`, `tokens`."""
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
 """The letters of the hints, those that are rare in lines of the journal first."""
-_FEW = 3
+_MAX_UNCOMPILED_LINES = 3
 """The most lines that a process without a daemon writes."""
 
 
@@ -101,7 +101,7 @@ class Redactor:
         self._own = [re.compile(pattern) for pattern in patterns]
 
     def redact(self, line: bytes) -> bytes:
-        """Return a line of JSON without what looks like a secret."""
+        """Return a line of JSON in which everything that looks like a secret is replaced."""
         if self.payloads == "full":
             return line
         start = max(0, line.find(b'"tool_input"'))
@@ -112,9 +112,9 @@ class Redactor:
         return self._redact_own(line) if self._own else line
 
     def _may_hold_secret(self, lower: bytes, start: int) -> bool:
-        """Search the line from the tool's input on: before that are only ids and paths."""
+        """Return whether the line may hold a secret, from the tool's input on. Before it are only ids and paths."""
         self._lines += 1
-        if self._lines <= _FEW:
+        if self._lines <= _MAX_UNCOMPILED_LINES:
             return any(lower.find(hint, start) >= 0 for hint in _HINTS)
         return _any_hint()(lower, start) is not None
 
@@ -170,8 +170,8 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 def _any_hint() -> Callable[[bytes, int], object]:
     """Return a function that searches for all hints at once, which is faster than one search for each.
 
-    The expression searches for the rarest letter of each hint, and then compares what is before and after it. So it
-    stops at one letter in ten; by the first letters of the hints it would stop at every other one.
+    The expression searches for the rarest letter of each hint, and then compares the characters before and after it.
+    One character in ten of a line is such a letter. Every second character is the first letter of a hint.
     """
     by_letter: dict[bytes, list[bytes]] = {}
     for hint in dict.fromkeys(_HINTS):
@@ -198,7 +198,7 @@ class _Current:
 
 
 def set_redaction(payloads: Payloads, patterns: Iterable[str]) -> None:
-    """Set what this process keeps of payloads. Raises `re.error` for an invalid pattern."""
+    """Set which parts of payloads this process keeps. Raises `re.error` for an invalid pattern."""
     wanted = payloads, tuple(patterns)
     if wanted != _Current.settings:
         _Current.redactor, _Current.settings = Redactor(*wanted), wanted

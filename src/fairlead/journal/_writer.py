@@ -95,8 +95,8 @@ class Journal(JournalReader):
     def prune(self, *, older_than: float, max_bytes: int, keep_from: Position) -> list[str]:
         """Remove the oldest segments and return their files.
 
-        Removes segments last written before `older_than` (Unix time), and more until the rest has at most
-        `max_bytes`. What the store has not read yet (from `keep_from` on) stays, and so does the newest segment.
+        Removes segments last written before `older_than` (Unix time), and more until the rest has at most `max_bytes`.
+        The newest segment is kept, and so are the records that the store has not read yet (from `keep_from` on).
         """
         segments = [(number, os.stat(self.segment_path(number))) for number in self.segments()]
         total = sum(stat.st_size for _, stat in segments)
@@ -176,7 +176,7 @@ def _time_of_first(start: bytes) -> float:
 
 
 def _truncate_incomplete_line(path: str) -> int:
-    """Cut off what follows the last newline, and return how many bytes that was."""
+    """Remove the bytes after the last newline, and return their number."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         size = os.fstat(file).st_size

@@ -19,7 +19,7 @@ class LeaseError(FairleadError):
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a lease. The agents of one session share what each of them holds."""
+    """Who holds a lease. The agents of one session share their leases."""
 
     session: str = PERSON
     agent_id: str = ""

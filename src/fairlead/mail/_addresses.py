@@ -57,7 +57,7 @@ class OtherHosts(Protocol):
     """Finds agents of other hosts."""
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of another host with a name. Raises `unknown`, or a `NoSuchAgent` that says more."""
+        """Return the agent of another host with a name. Raises `unknown`, or a more specific `NoSuchAgent`."""
 
     def subscribers(self, topic: str) -> list[Agent]:
         """Return the living subscribers of a topic on other hosts."""

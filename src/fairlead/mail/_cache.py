@@ -74,7 +74,7 @@ class MailCache:
         self._has_outgoing = bool(self._outgoing_listeners)
 
     def note_marked(self, messages: Iterable[Message]) -> None:
-        """Record that deliveries of these messages have changed, of which senders on other hosts are notified.
+        """Record that deliveries of these messages have changed. Senders on other hosts are notified of that.
 
         Only senders on other hosts have an `@` in their names.
         """
@@ -107,12 +107,12 @@ class MailCache:
         for outgoing in messages:
             message = outgoing.message
             self.last_message = max(self.last_message, message.id)
-            one = QueueSize(1, int(message.priority == "urgent"))
+            size = QueueSize(1, int(message.priority == "urgent"))
             for recipient in outgoing.recipients:
                 if recipient >= FIRST_REMOTE_ID:
                     self._has_outgoing = True
                 elif recipient not in outgoing.ended_recipients:
-                    self.enqueue(recipient, one)
+                    self.enqueue(recipient, size)
             if message.intent == "request" and message.deadline and outgoing.sender < FIRST_REMOTE_ID:
                 heappush(self._deadlines, (message.deadline, message.id))
         for agent, removed in answered.items():

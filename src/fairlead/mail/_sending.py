@@ -43,7 +43,7 @@ class PendingSend(msgspec.Struct):
 
     @property
     def is_done(self) -> bool:
-        """Whether it was sent or refused."""
+        """Whether the draft was sent or refused."""
         return self.result is not None or self.error is not None
 
     def outcome(self) -> SendResult | MailError:

@@ -315,10 +315,10 @@ class MessageService:
             self._cache.note_marked(messages)
         return messages
 
-    def sum_up(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
+    def show_all_counted(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
         """Remove all deliveries from an agent's queue, and return how many there are by sender. They stay unread."""
         with self._cache.locked():
-            summary = self._storage.sum_up(
+            summary = self._storage.show_all_counted(
                 agent.id, event=replace_surrogates(event), event_id=replace_surrogates(event_id), at=self._now()
             )
             self._cache.clear_queue(agent.id)

@@ -201,7 +201,7 @@ class MailStorage(Protocol):
         With `urgent_only`, only urgent deliveries and those that precede them in their threads.
         """
 
-    def sum_up(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
+    def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
         """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:

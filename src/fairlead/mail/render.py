@@ -153,7 +153,7 @@ def _subject(message: Message) -> str:
 
 
 def _details(messages: Sequence[Message]) -> Iterator[str]:
-    """Yield an excerpt of each body, and the commands to read and answer it; nothing if the list says everything."""
+    """Yield an excerpt of each body, and the commands to read and answer it; nothing if the list is enough."""
     detailed = [message for message in messages if message.body.strip() or message.intent == "request"]
     is_from_agents = any(message.sender not in _NOT_AGENTS for message in messages)
     if detailed or is_from_agents:

@@ -166,10 +166,10 @@ class CostLedger:
 
 def _counter_for(counters: Sequence[Counter], report: CostRecord) -> Counter | None:
     """Return the counter of the process that reports; `None` if it is a new one."""
-    near = [one for one in reversed(counters) if abs(one.began - report.began) <= _SAME_START]
-    for one in near:
-        if one.pid == report.pid:
-            return one
+    near = [counter for counter in reversed(counters) if abs(counter.began - report.began) <= _SAME_START]
+    for counter in near:
+        if counter.pid == report.pid:
+            return counter
     last = near[0] if near else None
     is_new = last is not None and last.pid and report.pid and report.counter < last.usd - _SMALLEST
     return None if is_new else last

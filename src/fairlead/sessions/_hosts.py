@@ -1,4 +1,4 @@
-"""The sessions of the other hosts of a team, beside those of this host: unique names, and the age of the snapshots."""
+"""The sessions of the other hosts of a team, shown with those of this host: unique names, the age of the snapshots."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HostSessions(msgspec.Struct, frozen=True):
 
 
 def team_sessions(hosts: Iterable[HostSessions]) -> list[Session]:
-    """Return the sessions of other hosts as they are shown and counted beside those of this host."""
+    """Return the sessions of other hosts as they are shown and counted with those of this host."""
     return [
         _last_known(one) if host.is_stale else one
         for host in hosts

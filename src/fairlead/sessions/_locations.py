@@ -23,7 +23,7 @@ class Location(msgspec.Struct, frozen=True):
     worktree: str
     """The folder that is checked out."""
     branch: str = ""
-    """A short commit id if the head is detached; "" if this is no git repository."""
+    """A short commit id if the head is detached; "" if this is not a git repository."""
 
 
 class GitFolders(NamedTuple):
@@ -43,7 +43,7 @@ def unknown_location(folder: str) -> Location:
 
 
 def find_location(folder: str) -> Location:
-    """Look up the location of a folder. What cannot be read counts as no repository."""
+    """Look up the location of a folder. A folder whose files of git cannot be read counts as no repository."""
     found = find_git_folders(folder)
     if found is None:
         return unknown_location(folder)
@@ -54,7 +54,7 @@ def find_location(folder: str) -> Location:
 
 
 def find_git_folders(folder: str) -> GitFolders | None:
-    """Look up the repository of a folder. What cannot be read counts as none."""
+    """Look up the repository of a folder. A folder whose files of git cannot be read counts as no repository."""
     if not folder.startswith("/"):
         return None
     current = os.path.normpath(folder)
@@ -69,7 +69,7 @@ def find_git_folders(folder: str) -> GitFolders | None:
 
 
 def project_of(folder: str) -> str:
-    """Return the project of a folder: the repository that it is in, whatever worktree or subfolder; else the folder."""
+    """Return the project of a folder: its repository, for any worktree or subfolder, or else the folder itself."""
     return find_location(folder).project if folder else ""
 
 

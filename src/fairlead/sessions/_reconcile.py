@@ -101,7 +101,7 @@ def _combine(session: Session, file: ClientSessionFile) -> Session:
 
 
 def reconcile_child(child: Session, file: ClientSessionFile, now: float) -> Session:
-    """Clear a subagent's question when the client no longer waits: the client shows it as a dialog of the session."""
+    """Clear a subagent's question when the client no longer waits. The client shows it as a dialog of the session."""
     if child.ended is not None or type(child.state) is not AttentionNeeded or file.status not in ("busy", "idle"):
         return child
     return _granted(child, file, "the client no longer waits") if _is_newer(file, child, now) else child

@@ -154,7 +154,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     state: State = IDLE
     evidence: Evidence | None = None
     since: float = 0.0
-    """When the state began. A new detail of the same work is no new state; a new reason for attention is."""
+    """When the state began. A new reason for attention begins a state, but a new detail of the same work does not."""
     in_turn: bool = False
     """The agent is between a prompt and its answer."""
     last_activity: float = 0.0

@@ -64,7 +64,7 @@ def restore(data: bytes, revision: int = 0) -> Registry:
 
 
 def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
-    """Rebuild the registry from records of the journal. Records that are no events, or unreadable, are skipped."""
+    """Rebuild the registry from records of the journal. Other records, and unreadable ones, are skipped."""
     registry = Registry(revision)
     for record in records:
         if isinstance(record, EventRecord):

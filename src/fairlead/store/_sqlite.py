@@ -205,7 +205,7 @@ class SQLite:
             raise StoreDamaged(f"{self.location} is damaged ({problems[0]})")
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Connect read-only, unless the first write was interrupted: it has to be rolled back before reading."""
+        """Connect read-only, unless the first write was interrupted, which must be rolled back before reading."""
         mode = "rw" if Path(f"{self.file}-journal").exists() else "ro"
         return sqlite3.connect(f"file:{quote(self.location)}?mode={mode}", uri=True, timeout=_LOCK_TIMEOUT)
 

@@ -2,7 +2,7 @@
 
 Importing msgspec takes longer than deciding an event. So a process that decides one event and ends may call
 `fairlead.lazy.use_light_structs` before anything else: it then has the same types, which are constructed but never
-validated. What needs more raises `NeedsMsgspec`, and the event is decided by a process with msgspec.
+validated. Operations that need msgspec raise `NeedsMsgspec`, and a process with msgspec decides the event.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A `Struct` in Python, for what the decision of one event needs of msgspec's: fields, defaults, equality, copies.
+"""A `Struct` in Python with those features of msgspec's that deciding one event needs.
 
-Knows the fields of a class by the text of its annotations, and never evaluates them. Nothing is validated: values come
-from constructors, and from files that this version has written. `tests/test_structs.py` compares both.
+These are fields, defaults, equality and copies. The fields of a class are known by the text of their annotations, which
+are never evaluated. Nothing is validated: values come from constructors, and from files that this version has written.
+`tests/test_structs.py` compares both.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def field(*, default: Any = _NO_DEFAULT, default_factory: Any = None, name: str 
 
 
 class StructMeta(type):
-    """Makes a slot of each annotated name, and keeps its default."""
+    """Makes a slot for each annotated name, and keeps its default."""
 
     __struct_fields__: tuple[str, ...]
     __struct_defaults__: dict[str, Any]
@@ -130,7 +131,7 @@ class Struct(metaclass=StructMeta):
         return hash((type(self), *(getattr(self, name) for name in self.__struct_fields__)))
 
     def __repr__(self) -> str:
-        """Return the call that makes this value."""
+        """Return the call that would create this value."""
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__)
         return f"{type(self).__name__}({fields})"
 

@@ -1,7 +1,7 @@
 """JSON as msgspec reads and writes it, with the C functions of the module `json`.
 
-`json` itself takes 2 ms to import. What msgspec would read differently raises `NeedsMsgspec`: text that is no JSON,
-numbers beyond a float, surrogates. Only CPython has these functions, and only there light structs are used.
+`json` itself takes 2 ms to import. Input that msgspec would read differently raises `NeedsMsgspec`: text that is no
+JSON, numbers beyond a float, surrogates. Only CPython has these functions, and only there light structs are used.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def verify(public: bytes, signature: bytes, data: bytes) -> bool:
 
 
 def fingerprint(public: bytes) -> str:
-    """Return the fingerprint of a public key, for people to compare. As in OpenSSH: `SHA256:` and 43 characters."""
+    """Return the fingerprint of a public key, for people to compare: `SHA256:` and 43 characters, as in OpenSSH."""
     digest = base64.b64encode(hashlib.sha256(public).digest()).decode().rstrip("=")
     return f"SHA256:{digest}"
 

@@ -91,16 +91,22 @@ def verify_session(session: TeamSession, public: bytes, team: str) -> bool:
 
 
 def _event_bytes(event: TeamEvent, team: str) -> bytes:
-    one = event
-    named = (one.host, one.id, struct.pack(">d", one.at), one.session, one.event, one.verdict, str(one.stage))
-    return _join(_EVENT, team, *named, one.text, hashlib.sha256(one.body).digest())
+    named = (
+        event.host,
+        event.id,
+        struct.pack(">d", event.at),
+        event.session,
+        event.event,
+        event.verdict,
+        str(event.stage),
+    )
+    return _join(_EVENT, team, *named, event.text, hashlib.sha256(event.body).digest())
 
 
 def _session_bytes(session: TeamSession, team: str) -> bytes:
-    one = session
-    times = struct.pack(">dd", one.started, one.last)
-    body = hashlib.sha256(one.body).digest()
-    return _join(_SESSION, team, one.host, one.session, times, one.folder, str(one.version), body)
+    times = struct.pack(">dd", session.started, session.last)
+    body = hashlib.sha256(session.body).digest()
+    return _join(_SESSION, team, session.host, session.session, times, session.folder, str(session.version), body)
 
 
 def _packet_bytes(packet: Packet, team: str) -> bytes:

@@ -91,14 +91,14 @@ class _Evaluation:
     def add(self, certificate: Certificate) -> None:
         todo = [certificate]
         while todo:
-            one = todo.pop(0)
-            author = self.members.get(one.by)
+            next_certificate = todo.pop(0)
+            author = self.members.get(next_certificate.by)
             if author is None:
-                if one.by not in self.removed:
-                    self._waiting.setdefault(one.by, []).append(one)
-            elif self._has_effect(one) and verify_certificate(one, author.key, self._team):
-                self._apply(one)
-                todo.extend(self._waiting.pop(one.host, ()))
+                if next_certificate.by not in self.removed:
+                    self._waiting.setdefault(next_certificate.by, []).append(next_certificate)
+            elif self._has_effect(next_certificate) and verify_certificate(next_certificate, author.key, self._team):
+                self._apply(next_certificate)
+                todo.extend(self._waiting.pop(next_certificate.host, ()))
 
     def _has_effect(self, certificate: Certificate) -> bool:
         if certificate.host in self.removed:

@@ -46,7 +46,7 @@ class Answers:
             return
         question = next((one for one in listed.questions if one.session_id == session.id), None)
         if question is None:
-            self._app.show_message(_why_not(session, listed))
+            self._app.show_message(_refusal_text(session, listed))
         else:
             self.show(question, display_name(session))
 
@@ -85,7 +85,7 @@ class Answers:
         return await asyncio.to_thread(request, method, path, body, at=source.socket_path)
 
 
-def _why_not(session: Session, listed: OpenQuestions) -> str:
+def _refusal_text(session: Session, listed: OpenQuestions) -> str:
     """Return the message about a session that has no question to be answered here."""
     if not session.host:
         return _NOT_HERE if listed.enabled else _OFF

@@ -77,7 +77,7 @@ def end_session(session: Session) -> str:
 
 
 def require_process(session: Session, done: str) -> None:
-    """Raise `NotPossible` if a session has no known process of its own. `done` is the participle of the action."""
+    """Raise `NotPossible` if a session has no known process of its own. `done` is the action as a participle."""
     require_here(session, f"it can be {done} only there")
     if session.ended is not None:
         raise NotPossible("it has ended")

@@ -54,7 +54,7 @@ class ScratchHome(msgspec.Struct, frozen=True):
         return f"{self.folder}/fairlead/run/daemon.sock"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a process in this home. From the user's it keeps PATH, TERM, TZ and the locale."""
+        """Return the environment of a process in this home. It keeps the user's PATH, TERM, TZ and locale."""
         kept = {k: v for k, v in os.environ.items() if k in {"PATH", "LANG", "TERM", "TZ"} or k.startswith("LC_")}
         moved = {f"XDG_{name}_HOME": f"{self.folder}/{name.lower()}" for name in ("CACHE", "CONFIG", "DATA", "STATE")}
         return {

@@ -55,7 +55,7 @@ class DemoEvent(msgspec.Struct, frozen=True):
     """Text that the answer must contain."""
 
     def payload(self, project: str) -> dict[str, Any]:
-        """Return the payload: one that the real client sent, with the fields of this event."""
+        """Return the payload: a recorded one of the real client, with the fields of this event."""
         agent = {"agent_id": _IDS[self.who], "agent_type": self.who} if self.who in _IDS else {}
         fields = {key: _in_project(value, project) for key, value in self.fields.items()}
         return make_payload(self.event, session_id=SESSION, cwd=project, **agent, **fields)

@@ -38,7 +38,7 @@ def decide_by_own_hooks(
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:
-    """Ask a new worker. What its hooks print goes to stderr, or nowhere if stderr is closed."""
+    """Ask a new worker. The output of its hooks goes to stderr, or is discarded if stderr is closed."""
     digests = {path: digest for file in group.files for path, digest in file.digests.items()}
     request = LoadRequest(tuple(file.file for file in group.files), digests)
     if sys.stderr is not None:

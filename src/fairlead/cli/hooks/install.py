@@ -89,7 +89,9 @@ def _status_line_choice(options: InstallOptions) -> StatusLineChoice:
     if options.status_line and options.no_status_line:
         raise UsageError("--status-line and --no-status-line contradict each other")
     if options.status_line and options.scope != "user":
-        raise UsageError("--status-line is for the scope user: in a project it would replace everybody's own")
+        raise UsageError(
+            "--status-line needs --scope user: in a project it would replace the status lines of all users"
+        )
     return "show" if options.status_line else "leave" if options.no_status_line else "chain"
 
 
@@ -146,7 +148,7 @@ def _parse_names(option: str, value: str, allowed: Sequence[str]) -> frozenset[s
 @click.option(
     "--status-line",
     is_flag=True,
-    help="Show a status line with model, context and cost if you have none. One of your own is kept, and read, too.",
+    help="Show a status line with model, context and cost if you have none. If you have one, it is kept and read.",
 )
 @click.option(
     "--no-status-line", is_flag=True, help="Do not read your status line; the cost of sessions is then unknown."

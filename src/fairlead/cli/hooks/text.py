@@ -104,8 +104,8 @@ def warning_lines(
     """Yield warnings about an install. `is_ignored` is whether git ignores the settings file."""
     if scope == "project":
         yield (
-            f"warning: others get this file with the project, and are blocked at every tool call unless they have "
-            f"{request.launcher.hook}; --scope local is for you alone"
+            f"warning: others get this file with the project, and their tool calls are blocked unless they have "
+            f"{request.launcher.hook}; to install for yourself only: --scope local"
         )
     if scope == "local" and is_ignored is False:
         yield f"warning: git does not ignore {plan.before.file}; add it to .gitignore, its paths are of this machine"
@@ -113,7 +113,7 @@ def warning_lines(
 
 
 def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
-    """Yield a warning if the launcher is the slow one in Python."""
+    """Yield a warning if the launcher is not compiled, but the slow script in Python."""
     if is_python:
         yield f"warning: {launcher} is {PYTHON_LAUNCHER}; {COMPILE_LAUNCHER}"
 

@@ -83,7 +83,7 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
     mail = [f"{row['unread']} unread"] if row["unread"] else []
     mail += [f"owes {row['owes']}"] if row["owes"] else []
     mail += [f"is owed {row['owed']}"] if row["owed"] else []
-    mail += [f"waits for you after {row['held']}"] if row.get("held") else []
+    mail += [f"shown after the user's next message: {row['held']}"] if row.get("held") else []
     where = [one_line(row["project"].rpartition("/")[2])] if document["project"] is None else []
     name, since = f"{one_line(row['name'])}{you}", ago(row["ended"] or row["seen"], document["now"])
     reach = _REACH.get(row.get("reach", ""), row.get("reach", ""))  # a daemon of an earlier version lacks the field
@@ -108,7 +108,7 @@ def _activity(fields: Document | None) -> str:
 @click.command(
     "agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=LIST_EXIT_CODES
 )
-@click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of that project.")
+@click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of this project.")
 @click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
 @click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
 @caller_options

@@ -65,10 +65,12 @@ def to_text(document: Document, options: Options, screen: Screen) -> Iterator[st
     exit_codes=LIST_EXIT_CODES,
 )
 @click.option("--all", "show_all", is_flag=True, help="Also list messages that you have read or answered.")
-@click.option("--from", "sender", metavar="NAME", default="", shell_complete=complete_agents, help="From that sender.")
-@click.option("--search", metavar="TEXT", help="Everything that you sent or received and that contains this text.")
-@click.option("--limit", metavar="N", type=Number(), default=20, help="At most that many (default: 20, at most 200).")
-@click.option("--before", metavar="ID", type=MESSAGE, default=0, help="The page before that message.")
+@click.option(
+    "--from", "sender", metavar="NAME", default="", shell_complete=complete_agents, help="Messages from NAME only."
+)
+@click.option("--search", metavar="TEXT", help="All messages that you sent or received and that contain this text.")
+@click.option("--limit", metavar="N", type=Number(), default=20, help="At most N (default: 20, at most 200).")
+@click.option("--before", metavar="ID", type=MESSAGE, default=0, help="The page before this message.")
 @caller_options
 def inbox(caller: Caller, **given: Any) -> int:
     """List your unread messages.

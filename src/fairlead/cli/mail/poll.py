@@ -71,7 +71,7 @@ def exit_code(document: Document, options: Options) -> int:
     exit_codes=(
         (0, "there was mail, or the format is hook or context"),
         (1, "failed; stderr says why"),
-        (3, "no mail came"),
+        (3, "no mail arrived"),
         (130, "interrupted while waiting; nothing was marked as shown"),
     ),
 )
@@ -86,7 +86,7 @@ def exit_code(document: Document, options: Options) -> int:
         "UserPromptSubmit: text for the agent, or nothing."
     ),
 )
-@click.option("--verbose", is_flag=True, help="Print to stderr for whom it polled, how long, and how much came.")
+@click.option("--verbose", is_flag=True, help="Print the agent, the waiting time and the number of messages to stderr.")
 @caller_options
 def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
     """Show new mail; `--wait` blocks until there is some.

@@ -117,7 +117,7 @@ _DRAFT_OPTIONS = (
     click.option("--subject", metavar="TEXT", default="", help="What it is about; without one, the text's first line."),
     click.option("--body", metavar="TEXT", help="The text, in place of the last word."),
     click.option(
-        "--file", metavar="FILE", type=CallerPath(), help="Read the text from that file; a dash reads it from stdin."
+        "--file", metavar="FILE", type=CallerPath(), help="Read the text from this file; a dash reads it from stdin."
     ),
     click.option("--request", is_flag=True, help="Ask for an answer; it is owed until there is one."),
     click.option("--ack", is_flag=True, hidden=True),

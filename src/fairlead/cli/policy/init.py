@@ -58,7 +58,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def _refuse_to_replace(folder: Path, options: Options) -> None:
-    """Raise `FairleadError` if the folder has a policy, or one of conclaude's that a new file would replace."""
+    """Raise `FairleadError` if the folder has a policy, or a conclaude policy that a new file would replace."""
     if options.force:
         return
     if own_file := _first(folder, _OURS):

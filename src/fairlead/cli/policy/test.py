@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def run_test(test: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> Outcome:
-    """Evaluate the payload of a test, and compare the verdict with what it expects."""
+    """Evaluate the payload of a test, and compare the verdict with the expected one."""
     try:
         explanation = explain(event_of(test.payload, "test", layer.folder), layers)
     except FairleadError as error:

@@ -110,7 +110,7 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
     and those that you trust here. A file that changes afterwards is not trusted any more. Only a person can trust.
 
     A Python file that a policy lists under `hooks` is trusted together with the modules of the project that it imports.
-    Its hooks do not run, and events that they could block are denied, until it is.
+    Until it is trusted, its hooks do not run, and events that they could block are denied.
     """
     if lists:
         return _print_list(as_json=as_json)
@@ -142,7 +142,7 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
 def untrust(*, path: str, assume_yes: bool) -> int:
     """Take back the trust in a policy file.
 
-    Its rules still apply. A session that began in its folder still trusts it as it was then.
+    Its rules still apply. A session that began in its folder still trusts the version of that time.
     """
     file = os.path.abspath(path) if read_trusted(path) else _policy_at(path)
     if read_trusted(file) is None:

@@ -24,7 +24,7 @@ _SHOWN = 5
 _PATTERN_LISTS = ("uneditableFiles", "unreadableFiles", "preventAdditions")
 _SWITCHES = {
     "preventRootAdditions": "new files in the folder of the policy are blocked",
-    "preventGeneratedFileEdits": "changes to files with the mark of a generator are blocked",
+    "preventGeneratedFileEdits": "changes to files that are marked as generated are blocked",
     "preventUpdateGitIgnored": "changes to files that git ignores are blocked",
     "protectOwnFiles": "changes to the policy, the client's settings and Fairlead's own files are blocked",
 }

@@ -122,12 +122,12 @@ def to_result(document: dict[str, Any], options: Options) -> str:
 )
 @click.argument("question", metavar="[ID]", default="")
 @click.argument("decision", metavar="[allow|deny]", type=OneOf(_DECISIONS), required=False)
-@click.option("--reason", metavar="TEXT", default="", help="Why it is denied; the agent reads it.")
+@click.option("--reason", metavar="TEXT", default="", help="The reason for denying; the agent reads it.")
 @click.option(
     "--choose",
     metavar="TEXT",
     multiple=True,
-    help="The answer to a question of the agent: an option by its text or number, or another text. Once for each.",
+    help="The answer to a question: the text or number of an option, or other text. Repeat it for each question.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(**given: Any) -> int:

@@ -251,7 +251,7 @@ def _cut(line: str, columns: int) -> str:
     default="today",
     help="Since then: 2h, 7d, today (the default), yesterday, left (when you were last seen), or a date.",
 )
-@click.option("--project", metavar="DIR", type=Text(), default=None, help="Only sessions in that folder or below it.")
+@click.option("--project", metavar="DIR", type=Text(), default=None, help="Only sessions in this folder or below it.")
 @click.option("--search", metavar="TEXT", type=Text(), default=None, help="Prompts, commands and files with this text.")
 @click.option(
     "--session",
@@ -261,12 +261,10 @@ def _cut(line: str, columns: int) -> str:
     shell_complete=complete_sessions,
     help="One session with its events, verdicts, subagents and cost; the first characters of its id are enough.",
 )
-@click.option(
-    "--limit", metavar="N", type=Number(1, 1000), help="At most that many (default: 20; 200 events of one session)."
-)
+@click.option("--limit", metavar="N", type=Number(1, 1000), help="At most N (default: 20; 200 events of one session).")
 @click.option("--before", metavar="PAGE", type=Text(), default=None, help="The page before; the last line names it.")
 @click.option("--here", is_flag=True, help="Only sessions of this host, not of the others of its team.")
-@click.option("--host", metavar="NAME", type=Text(), default=None, help="Only sessions of that host of the team.")
+@click.option("--host", metavar="NAME", type=Text(), default=None, help="Only sessions of this host of the team.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(**given: Any) -> int:
     """Show what sessions did and cost, also those that have ended.

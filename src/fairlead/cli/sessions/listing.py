@@ -221,7 +221,10 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
 
 
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the events of the stream until the deadline. The first one is empty, to check the sessions as they are."""
+    """Yield the events of the stream until the deadline.
+
+    The first event is empty, so that the caller checks the present sessions first.
+    """
     yield "", None
     while (left := deadline - monotonic()) > 0:
         try:
@@ -304,7 +307,7 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
         (0, "the condition holds; the session's id is printed"),
         (1, "the command line is wrong, or no daemon answers"),
         (3, "the time is up"),
-        (4, "the session that was waited for has ended, and will not do what was waited for"),
+        (4, "the session ended before it met the condition"),
         (130, "interrupted"),
     ),
 )
@@ -319,10 +322,10 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
     metavar="ID",
     default="",
     shell_complete=complete_sessions,
-    help="Wait for that session alone; the first characters of its id are enough.",
+    help="Wait for this session only; the first characters of its id are enough.",
 )
 @click.option(
-    "--timeout", metavar="DURATION", type=Duration(positive=True), default=inf, help="Wait at most that long."
+    "--timeout", metavar="DURATION", type=Duration(positive=True), default=inf, help="Wait at most this long."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the sessions that the condition is about as JSON.")
 def wait(*, until: str | None, as_json: bool, **given: Any) -> int:

@@ -47,7 +47,7 @@ _OPTIONS = (
         metavar="ID",
         default="",
         shell_complete=complete_sessions,
-        help="The session, where the process does not tell: in a container, or for a program of your own.",
+        help="The session, if the process does not show it: in a container, or for your own program.",
     ),
     click.option("--session-id", metavar="ID", default="", hidden=True),  # the old name
     click.option("--json", "as_json", is_flag=True, help="Print the whole document as JSON."),

@@ -9,7 +9,7 @@ _MAX_DIGITS = 9
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds; `None` if the text is no duration."""
+    """Return the seconds; `None` if the text is not a duration."""
     unit = _UNITS.get(text[-1:])
     whole, _, fraction = (text[:-1] if unit else text).partition(".")
     digits = whole + fraction
@@ -19,7 +19,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def read_duration(option: str, text: str, *, positive: bool = False) -> float:
-    """Return the seconds. Raise `UsageError` if the text is no duration, or if it is 0 and `positive` is set."""
+    """Return the seconds. Raise `UsageError` if the text is not a duration, or if it is 0 and `positive` is set."""
     seconds = parse_duration(text)
     if seconds is None or (positive and not seconds):
         above = " above 0" if positive else ""

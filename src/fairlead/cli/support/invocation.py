@@ -1,7 +1,7 @@
 """The process that a command runs for: its streams, terminal, folder and variables, and how it asks the daemon.
 
-A command runs in a process of its own, or in the daemon for a launcher. So it uses `current()` where a program would
-use `print`, `os.environ`, `os.getcwd` and `sys.stdin`, which in the daemon are those of the daemon.
+A command runs in a process of its own, or in the daemon for a launcher. So it uses `current()`, and not `print`,
+`os.environ`, `os.getcwd` or `sys.stdin`: in the daemon, these belong to the daemon.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Invocation:
         return sys.stdin is None or sys.stdin.isatty()
 
     def columns(self, default: int = _DEFAULT_COLUMNS) -> int:
-        """Return the width of the terminal; the default if stdout is no terminal."""
+        """Return the width of the terminal; the default if stdout is not a terminal."""
         from shutil import get_terminal_size
 
         return get_terminal_size((default, 24)).columns

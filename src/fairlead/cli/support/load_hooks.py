@@ -43,7 +43,7 @@ def rules_env(rules: Iterable[str]) -> dict[str, str]:
 
 
 def _rules(path: str) -> Rules:
-    """Read a rules file. Refuse it if one of its own commands runs it again, which would never end."""
+    """Read a rules file. Refuse it if one of its commands would run the same file again, without end."""
     if os.path.realpath(path) in _running():
         message = "one of its commands runs it again; take `fairlead` with this --rules out of the file"
         return Rules(problems=(Problem(path, "$", message, dropped=True),))

@@ -50,7 +50,7 @@ class MailRefused(FairleadError):
 
 
 class _DaemonTooOld(FairleadError):
-    """The daemon knows no such request."""
+    """The daemon does not support the request, because it is older than this command."""
 
     def __init__(self, version: str) -> None:
         super().__init__(
@@ -123,7 +123,7 @@ def _request(method: str, path: str, body: object, timeout: float) -> Any:
 
 
 def _raise_refusal(error: RequestRefused) -> None:
-    """Raise the error that the daemon reports about mail, or `_DaemonTooOld` if it does not know the request."""
+    """Raise the mail error of the daemon's response, or `_DaemonTooOld` if the daemon does not know the request."""
     try:
         fields = json.loads(error.text)
         raise MailRefused(fields["kind"], fields["error"]) from None

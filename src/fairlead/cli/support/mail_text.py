@@ -123,18 +123,18 @@ def quoted(body: str) -> Iterator[str]:
     return (f"> {line}".rstrip() for line in printable_lines(body))
 
 
-def _reach(recipient: Row) -> str:
+def _delivery_time(recipient: Row) -> str:
     """Return when a recipient is shown the message."""
     if recipient["name"] == USER.name:
         return "the person"
     words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
     if recipient.get("host"):
-        return _reach_there(recipient)
-    reach = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version lacks the field
-    return words.get(reach, reach)
+        return _remote_delivery_time(recipient)
+    time = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version lacks the field
+    return words.get(time, time)
 
 
-def _reach_there(recipient: Row) -> str:
+def _remote_delivery_time(recipient: Row) -> str:
     """Return when a recipient on another host is shown the message, as far as that host has reported."""
     words = {"now": "listening there", "gone": "gone there: shown if it is resumed", "": "on its way"}
     if not recipient["is_connected"]:
@@ -146,10 +146,10 @@ def sent_line(document: Row) -> str:
     """Return the number of a message that was sent, and when each recipient is shown it."""
     if not document["new"]:
         return f"was sent already, as #{document['id']}"
-    names = [f"{one_line(row['name'])} ({_reach(row)})" for row in document["recipients"]]
+    names = [f"{one_line(row['name'])} ({_delivery_time(row)})" for row in document["recipients"]]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     waiting = [one_line(row["name"]) for row in document["recipients"] if row.get("held")]
-    waits = f"; {', '.join(waiting[:_MAX_NAMES])} reads it once the user has written to it" if waiting else ""
+    waits = f"; {', '.join(waiting[:_MAX_NAMES])}: shown after the user's next message to the agent" if waiting else ""
     return f"sent as #{document['id']} to {', '.join(names[:_MAX_NAMES])}{more}{waits}"
 
 

@@ -1,8 +1,8 @@
 """Commands that only a person may run: refused below an agent's session, and confirmed at a terminal.
 
-This is a second check after the guards, for command lines that the guards cannot analyse. It is no security boundary:
-a process that leaves the process tree of its session (`setsid` with a double fork, `at`, a service of the user) and
-drops the client's variables is not recognized, and a program can type into a terminal of its own.
+This is a second check after the guards, for command lines that the guards cannot analyse. It is not a security
+boundary: a process that leaves the process tree of its session (`setsid` with a double fork, `at`, a service of the
+user) and drops the client's variables is not recognized, and a program can type into a terminal of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def require_person(action: str, *, assume_yes: bool = False) -> None:
     if assume_yes:
         return
     if not _has_terminal():
-        raise PersonRequired(f"to {action} takes a confirmation, and there is no terminal to ask at; add --yes")
+        raise PersonRequired(f"to {action} needs a confirmation, and there is no terminal; add --yes")
     print(f"This will {action}. Type {CONFIRMATION} to confirm: ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() != CONFIRMATION:
         raise PersonRequired("not confirmed, so nothing was changed")

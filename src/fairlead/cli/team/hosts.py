@@ -32,8 +32,8 @@ def find_host(document: Document, name: str, states: tuple[str, ...]) -> Documen
         return dict(fitting[0])
     if matching:
         raise UsageError(f"{name} is {_STATES[matching[0]['state']]} already")
-    names = ", ".join(host["name"] for host in document["hosts"] if not host["is_here"]) or "none beside this one"
-    raise UsageError(f"the team has no host {name!r}; its hosts: {names}")
+    names = ", ".join(host["name"] for host in document["hosts"] if not host["is_here"]) or "none"
+    raise UsageError(f"the team has no other host {name!r}; its other hosts: {names}")
 
 
 _STATES = {"member": "a member", "removed": "removed", "pending": "waiting to be confirmed"}
@@ -109,14 +109,14 @@ def leave(*, force: bool, yes: bool) -> int:
         return 0
     waiting = document["on_its_way"]
     if waiting and not force:
-        raise UsageError(f"{on_their_way(document)}; wait until they have arrived, or add --force, and they bounce")
-    bounce = f", where {waiting} packets bounce" if waiting else ""
+        raise UsageError(f"{on_their_way(document)}; wait until they have arrived; with --force they bounce")
+    bounce = f", bounce {waiting} packets" if waiting else ""
     require_person(f"leave the team as {document['name']}{bounce}, and delete the key of this host", assume_yes=yes)
     is_announced = _change("leave", {})["told"]
     print_line(f"{document['name']} has left the team")
     if not is_announced:
         print_line(
-            f"The relay could not be reached, so the others do not know: fairlead team remove {document['name']} there"
+            f"The relay could not be reached; on another host of the team, run: fairlead team remove {document['name']}"
         )
     return 0
 

@@ -87,11 +87,11 @@ def member_lines(members: Sequence[Host]) -> Iterator[str]:
 @click.argument("url", metavar="[URL]", default="")
 @click.option("--name", metavar="HOST", default="", help="The name of this host in the team (default: the machine's).")
 @click.option(
-    "--url-file", metavar="FILE", default="", type=click.Path(), help="Read the URL from that file each time."
+    "--url-file", metavar="FILE", default="", type=click.Path(), help="Read the URL from this file at each connection."
 )
 @click.option("--service", metavar="NAME", default="", help="A service of ~/.pg_service.conf (default: $PGSERVICE).")
 @click.option("--fingerprint", metavar="F", default="", help="Join only if a member of the team has this key.")
-@click.option("--new-identity", is_flag=True, help="Join as another host than before: this one is a copy of it.")
+@click.option("--new-identity", is_flag=True, help="Join as a new host: this machine is a copy of a member.")
 @yes_option
 def join(**given: object) -> int:
     """Join a team of hosts, or found one.
@@ -176,7 +176,7 @@ def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
     if is_founder:
         yield "On each other host run: fairlead team join with the same URL; then here: fairlead team confirm NAME"
     else:
-        yield f"Nothing is delivered before a person confirms it, on a member: fairlead team confirm {own.name}"
+        yield f"No mail is delivered until a person runs, on a member: fairlead team confirm {own.name}"
 
 
 def _confirm_membership(
@@ -214,7 +214,7 @@ def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -
 
 
 def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
-    """Publish a certificate of the first host for itself. It shows later hosts which member can confirm them."""
+    """Publish the first host's certificate for itself. From it, later hosts learn which member can confirm them."""
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(

@@ -57,7 +57,7 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
 
 
 def _event_lines(events: Document, now: float) -> Iterator[str]:
-    """Yield the progress of copying events to the relay; nothing if it was never on."""
+    """Yield the progress of copying events to the relay; nothing if copying was never turned on."""
     from fairlead.text import ago, one_line
 
     if events["mode"] != "off":

@@ -1,4 +1,4 @@
-"""Finds clients that wait in a start dialog, before there is a session: whether to trust the folder, or another one.
+"""Finds clients that show a dialog when they start, for example whether to trust the folder. No session exists yet.
 
 Such a client fires no hook and has no session file. Since 2.1.325 the client creates a file `<pid>.<hash>.key` beside
 the session files before it asks anything. Only the name of this file is read. Older clients cannot be found.

@@ -69,7 +69,7 @@ class Transcripts:
     def read(self, files: Mapping[str, str]) -> dict[str, Usage]:
         """Read files, given as name → path. Return the usage of each file that has any, by name.
 
-        Missing files, files outside the folder and files that are no transcripts are left out. Never raises.
+        Missing files, files outside the folder and files that are not transcripts are left out. Never raises.
         """
         usages: dict[str, Usage] = {}
         behind: set[str] = set()

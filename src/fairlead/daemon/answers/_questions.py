@@ -162,7 +162,7 @@ def _option(choice: Choice, text: str) -> str | None:
 
 
 def ends_question(asked: PermissionRequest, event: Event) -> bool:
-    """Return whether a later event of the client shows that a question is over, for example answered in the client."""
+    """Return whether a later event shows that a question is over, for example because it was answered in the client."""
     if event.session_id != asked.session_id:
         return False
     if isinstance(event, SessionEnd):
@@ -180,5 +180,8 @@ _TURN_ENDS = frozenset({"PostToolBatch", "Stop", "StopFailure", "SubagentStop", 
 
 
 def _new_id() -> str:
-    """Return a random id that a person can type. It is random so that the id of an old question fits no new one."""
+    """Return a random id that a person can type.
+
+    It is random, so that no new question has the id of an old one.
+    """
     return "".join(random_choice(_ID_LETTERS) for _ in range(_ID_LENGTH))

@@ -68,8 +68,8 @@ class EventContext:
     ) -> None:
         """Look up the policy, unless it is given.
 
-        Raises `NotThisDaemon` if the event's folder is relative to the caller's, and with `inline` `NotCached` if the
-        policy is not in memory.
+        Raises `NotThisDaemon` if the event's folder is relative to the caller's folder. With `inline`, raises
+        `NotCached` if the policy is not in memory.
         """
         self.event = event
         self.request = request
@@ -170,7 +170,7 @@ class EventExtension:
 
 
 class Subscribers(NamedTuple):
-    """The methods of the extensions that want an event, in their order."""
+    """The methods that are called for an event, in the order of their extensions."""
 
     may_block: tuple[Callable[[EventContext], bool], ...]
     gates: tuple[Callable[[EventContext], Reaction | None], ...]
@@ -191,7 +191,7 @@ class ExtensionRegistry:
         self._by_event = {}
 
     def refresh(self) -> None:
-        """Update the subscribers, because an extension wants other events from now on."""
+        """Update the subscribers after an extension has changed the events that it wants."""
         self._by_event = {}
 
     def subscribers(self, event_name: str) -> Subscribers:

@@ -1,4 +1,4 @@
-"""Handles one event, from the payload to the reply. Called in threads, and in the event loop for what is quick."""
+"""Handles one event, from the payload to the reply. Runs in threads, or in the event loop for events that are quick."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class EventHandler:
     def handle(
         self, request: HookRequest, payload: bytes, *, may_wait: bool = False, policy: PolicyContext | None = None
     ) -> HookReply:
-        """Decide, record, reply. Raises `NotThisDaemon` if only the caller's process can decide the event.
+        """Decide and record an event, and return the reply.
 
-        Without `may_wait`, raises `MustWait` if an extension has to wait for another process. `policy` is the policy
-        of that error.
+        Raises `NotThisDaemon` if only the caller's process can decide the event. Without `may_wait`, raises `MustWait`
+        if an extension has to wait for another process; the second call then gets the `policy` of that error.
         """
         try:
             client = client_named(request.client)
@@ -246,7 +246,8 @@ class EventHandler:
 class _Durations:
     """Decides, by their durations, which events are handled in the event loop.
 
-    After two slow ones in a row, or a very slow one in a thread, those with its key are handled in threads for a while.
+    After two slow events in a row, or a very slow event in a thread, events with the same key are handled in threads
+    for a while.
     """
 
     def __init__(self) -> None:

@@ -84,7 +84,7 @@ class UnixListener:
     def _accept(self) -> None:
         """Accept the waiting connections, and serve the requests that have arrived.
 
-        All requests were sent before the first is served, so what was looked up for one is current for the others.
+        All requests were sent before the first is served, so a lookup for one of them is up to date for the others.
         """
         ready: list[HookConnection] = []
         for _ in range(_ACCEPT_BATCH):
@@ -142,7 +142,7 @@ class UnixListener:
         task.add_done_callback(self.server.tasks.discard)
         return task
 
-    async def hand_over(self, accepted: SocketType, data: bytes) -> None:
+    async def pass_to_uvicorn(self, accepted: SocketType, data: bytes) -> None:
         """Hand a connection to uvicorn, with the data that was read from it."""
         state = {"peer": peer_pid(accepted)}
         connection = socket.socket(fileno=accepted.detach())
@@ -173,12 +173,15 @@ class HookConnection:
     # -- reading ---------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read; answer once the request is complete."""
+        """Read the data that has arrived, and answer once the request is complete."""
         if self.receive():
             self._listener.serve([self])
 
     def receive(self) -> bool:
-        """Read; return whether there is a complete request of a hook now. Everything else is handled here."""
+        """Read the data that has arrived, and return whether a hook's request is complete.
+
+        Other requests are handled here.
+        """
         try:
             data = self._receive()
             if data is None:
@@ -234,7 +237,7 @@ class HookConnection:
         self._connection.close()
 
     def shutdown(self) -> None:
-        """Close, unless a reply is about to be sent; then that closes it."""
+        """Close the connection, or leave that to the reply if one is about to be sent."""
         if self._may_close:
             self._close()
 
@@ -245,7 +248,7 @@ class HookConnection:
         if wait := parse_wait_request(self._data):
             self._wait(*wait)
         else:
-            self._listener.start_task(self._listener.hand_over(self._connection, self._data))
+            self._listener.start_task(self._listener.pass_to_uvicorn(self._connection, self._data))
         return None
 
     def _read_command(self) -> None:
@@ -325,7 +328,7 @@ class HookConnection:
             self._sent(reply, acks=acks)
 
     async def _send_rest(self, data: bytes, reply: HookReply, *, acks: bool) -> None:
-        """Send what did not fit into the socket's buffer."""
+        """Send the rest of a reply, which did not fit into the socket's buffer."""
         self._unwatch()
         self._connection = connection = socket.socket(fileno=self._connection.detach())
         connection.settimeout(0)

@@ -65,7 +65,7 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HookReply(msgspec.Struct, frozen=True):
-    """The reply to one hook. Its status is one of HTTP's: print this (200), run this (202), wait for this (303)."""
+    """The reply to one hook. The HTTP status says what to do: print it (200), run it (202), or wait for it (303)."""
 
     status: int
     exit: int = 0
@@ -115,7 +115,7 @@ def error_reply(status: int, text: str) -> HookReply:
 def read_request(
     name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], *, is_report: bool = False
 ) -> HookRequest:
-    """Parse a request. What is missing or malformed gets its default: the payload alone determines the event."""
+    """Parse a request. Headers that are missing or malformed get defaults: the payload alone determines the event."""
     fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
     env = read_env(fields.get(b"fairlead-env", ""))
     event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
@@ -166,7 +166,7 @@ def read_env(text: str) -> dict[str, str]:
 
 
 def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
-    """Return whether the caller has the same folders as this daemon: else another user-wide policy applies to it."""
+    """Return whether the caller has the same folders as this daemon. If not, another user-wide policy applies to it."""
     return request.home == (*own.values(),) or own == home_of(request.env, request.cwd)
 
 

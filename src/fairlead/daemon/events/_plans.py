@@ -80,7 +80,7 @@ class PlanSettler:
         return None if is_slow else self._settle(request, report)
 
     def settle(self, request: HookRequest, data: bytes) -> HookReply:
-        """Settle a report. Raises `FairleadError` if it cannot be read: then the caller's process settles."""
+        """Settle a report. Raises `FairleadError` if it cannot be read; the caller's process then settles the plan."""
         return self._settle(request, read_report(data))
 
     def _settle(self, request: HookRequest, report: Report) -> HookReply:

@@ -78,7 +78,7 @@ class EventRecorder:
         self._recent.load(self._journal.recent_keys(_FIRST_RECENT), _FIRST_RECENT)
 
     def _load_all(self) -> None:
-        """Remember more ids: what an earlier daemon has recorded may still be in the spool."""
+        """Remember more ids: the spool may still contain events that an earlier daemon has recorded."""
         recent = _RecentIds()
         recent.load(self._journal.recent_keys(_MAX_RECENT), _MAX_RECENT)
         with self._lock:
@@ -154,7 +154,7 @@ class EventRecorder:
         return _NONE
 
     def pass_on(self) -> None:
-        """Pass the records of `flush` on to the extensions. Their events are answered, and no later one was read."""
+        """Pass the records of `flush` on to the extensions, after the replies and before any later event."""
         written, self._written = self._written, []
         for record, event in written:
             try:
@@ -171,7 +171,7 @@ class EventRecorder:
         return has_spooled(spool_folder())
 
     def take_spool(self, is_stored: Callable[[str], bool]) -> None:
-        """Record the events that reached no daemon, in their order. Raises nothing: what cannot be recorded stays.
+        """Record the events that reached no daemon, in their order. Raises nothing: files that cannot be recorded stay.
 
         `is_stored` returns whether the store has an event whose id is no longer remembered here.
         """

@@ -1,6 +1,6 @@
 """Answers a status line: stores its figures, and returns the line for clients that have none of their own.
 
-A status line is no event: it is not recorded and decides nothing. It is answered in the event loop.
+A status line is not an event: it is not recorded and decides nothing. It is answered in the event loop.
 """
 
 from __future__ import annotations

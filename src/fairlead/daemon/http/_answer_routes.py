@@ -46,7 +46,7 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         return Response(msgspec.json.encode(document), media_type="application/json")
 
     async def answer(request: Request) -> Response:
-        """Answer a question. The request must come from a person's process; what the request says does not count."""
+        """Answer a question. The process at the other end shows whether a person answers; the content does not."""
         try:
             body = msgspec.json.decode(await _body(request), type=AnswerBody)
         except (msgspec.DecodeError, ValueError) as error:

@@ -116,7 +116,10 @@ def _starlette(daemon: Daemon) -> Starlette:
         return JSONResponse(daemon.status())
 
     async def http_hook(request: Request) -> Response:
-        """Reply to a hook of the client's type `http`. The status is always 200: with any other, the client allows."""
+        """Reply to a hook of the client's type `http`.
+
+        The status is always 200, because the client allows a call at any other status.
+        """
         hook = read_request(request.path_params["event"], request.url.query.encode(), request.headers.raw)
         return JSONResponse(await daemon.endpoint.reply_as_json(hook, await _body(request.receive)))
 

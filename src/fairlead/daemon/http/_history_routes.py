@@ -158,7 +158,10 @@ class _HistoryApi:
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
-    """Return a session with its end. The journal has it only if the client reported it, not if the process ended."""
+    """Return a session with its end.
+
+    If the client has not reported the end, because its process was killed, the journal does not contain it.
+    """
     known = tracker.known(session.id)
     if known is not None:
         return replace(

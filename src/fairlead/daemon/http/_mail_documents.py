@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Presence = Literal["active", "idle", "offline"]
 
-Reach = Literal["now", "at its next event", "at its next prompt", "gone"]
+DeliveryTime = Literal["now", "at its next event", "at its next prompt", "gone"]
 """When an agent is shown a message. In this order: it waits for mail, works, is idle, or has ended."""
 
 _ACTIVE = 300.0
@@ -44,7 +44,7 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
     return "idle" if session is not None or quiet < _OFFLINE else "offline"
 
 
-def reach(agent: Agent, session: Session | None, *, is_listening: bool) -> Reach:
+def delivery_time(agent: Agent, session: Session | None, *, is_listening: bool) -> DeliveryTime:
     """Return when an agent is shown a message that is sent now. A person sees it at once in `fairlead watch`."""
     if agent.id == USER.id or (is_listening and not has_ended(agent, session)):
         return "now"
@@ -55,7 +55,7 @@ def reach(agent: Agent, session: Session | None, *, is_listening: bool) -> Reach
 
 
 def has_ended(agent: Agent, session: Session | None) -> bool:
-    """Return whether an agent has ended. The state of sessions knows it first, the mail a moment later."""
+    """Return whether an agent has ended. The session shows it first, and the mail a moment later."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
 
 
@@ -71,7 +71,7 @@ def agent_document(
     return {
         "name": agent.name,
         "presence": presence(agent, session, now),
-        "reach": reach(agent, session, is_listening=is_listening),
+        "reach": delivery_time(agent, session, is_listening=is_listening),
         "session": agent.session,
         "agent_id": agent.agent_id,
         "project": agent.project,
@@ -144,7 +144,7 @@ def sent_document(
             {
                 "name": one.name,
                 "presence": presence(one, session_of(one, sessions), now),
-                "reach": reach(one, session_of(one, sessions), is_listening=is_listening(one.id)),
+                "reach": delivery_time(one, session_of(one, sessions), is_listening=is_listening(one.id)),
             }
             for one in sent.recipients
         ],

@@ -198,7 +198,7 @@ class MailApi:
             return Response()
 
     def _poll_now(self, service: MessageService, poll: requests.Poll, target: _Target) -> bytes:
-        """Return the queued mail, or queue the mail of an earlier poll again. In a thread."""
+        """Return the queued mail, or queue the mail of an earlier poll again. Runs in a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
             return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
@@ -246,14 +246,17 @@ class MailApi:
     def _run(
         self, operation: Operation, service: MessageService, request: requests.MailRequest, target: _Target
     ) -> bytes:
-        """Run an operation. In a thread."""
+        """Run an operation. Runs in a thread."""
         call = self._identify(service, request, target)
         return _document(call, operation(call, request))
 
     def _identify(
         self, service: MessageService, mail_request: requests.MailRequest, target: _Target
     ) -> operations.MailCall:
-        """Identify the caller. In a thread, because it reads the process table; sessions are read in the event loop."""
+        """Identify the caller.
+
+        Runs in a thread, because it reads the process table. Sessions are read in the event loop.
+        """
         mail, claim = self._mail, mail_request.claim()
         ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
         known = self._sessions_of(ancestry, claim)
@@ -294,7 +297,7 @@ class MailApi:
             raise MailUnreachable(f"the mail cannot be reached: {error}") from None
 
     def _find_sessions(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
-        """Find the sessions. In the event loop."""
+        """Find the sessions. Runs in the event loop."""
         tracker = self._tracker
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)

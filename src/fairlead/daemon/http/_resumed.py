@@ -1,4 +1,4 @@
-"""uvicorn's protocol for a connection of which the Unix listener has already read some bytes."""
+"""uvicorn's protocol for a connection whose first bytes the Unix listener has already read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ResumedHttpProtocol(HttpToolsProtocol):
-    """Parses the bytes that were already read, and then reads on."""
+    """An HTTP connection whose first bytes were already read. It parses these bytes, and then reads on."""
 
     def __init__(self, data: bytes, config: Config, server: ServerState, state: dict[str, Any]) -> None:
         super().__init__(config, server, state)

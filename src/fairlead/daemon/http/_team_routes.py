@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.team._connection import TeamConnection
     from fairlead.daemon.team._service import TeamService
-    from fairlead.daemon.team._switch import TeamSwitch
+    from fairlead.daemon.team._service_holder import TeamServiceHolder
     from fairlead.team import Verdict
 
     Serve = Callable[[Request], Awaitable[Response]]
@@ -64,7 +64,7 @@ def team_routes(daemon: Daemon) -> list[Route]:
 class _TeamApi:
     """The endpoints of the team."""
 
-    def __init__(self, team: TeamSwitch) -> None:
+    def __init__(self, team: TeamServiceHolder) -> None:
         self._team = team
 
     async def status(self, _: Request) -> Response:

@@ -70,7 +70,7 @@ class RunningCall:
         return str(self.description)
 
     def concerns(self, folders: Iterable[str]) -> bool:
-        """Return whether it ran in or below one of some folders, or under a policy for one of them."""
+        """Return whether the call runs in or below one of these folders, or under a policy for one of them."""
         return not self.folders.isdisjoint(folders)
 
 
@@ -116,7 +116,7 @@ class RunningCalls:
             return call
 
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
-        """Return unfinished calls that may have changed a file since the last check; ended ones are forgotten."""
+        """Return unfinished calls that may have changed a file since the last check. Forget those that have ended."""
         if not self._unfinished:
             return []
         with self._lock:
@@ -157,19 +157,19 @@ class RunningCalls:
                 call.has_ended = call.has_ended or call.session == session
 
     def tasks_ended(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
-        """Note which background tasks of a session have ended: all but `running`, or this one."""
+        """Note which background tasks of a session have ended: the task `ended`, or all that are not in `running`."""
         with self._lock:
             for call in self._unfinished:
                 is_over = call.task == ended if running is None else call.task not in running
                 call.has_ended = call.has_ended or (call.session == session and is_over)
 
     def _drop_stale(self, new: RunningCall) -> None:
-        """End calls that a newer one of the same agent shows to be over."""
+        """End the calls of an agent that its newer call shows to be over."""
         agent = new.session, new.agent_id
         self._mark_unfinished([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 
     def _running_for(self, folders: Iterable[str], session: str) -> list[RunningCall]:
-        """Return the running calls that concern one of some folders; end those of other clients that have exited."""
+        """Return the running calls that concern one of the folders. End the calls of other clients that have exited."""
         concerned: dict[str, RunningCall] = {}
         for folder in folders:
             concerned.update(self._by_folder.get(folder, ()))

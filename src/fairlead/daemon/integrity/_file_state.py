@@ -17,7 +17,7 @@ CLOCK_TICK = 20_000_000
 
 _CHUNK = 256 * 1024
 
-What = Literal["added", "removed", "changed", "replaced", "mode"]
+ChangeKind = Literal["added", "removed", "changed", "replaced", "mode"]
 """How a file has changed; `replaced`: by a link, a folder or another thing that is not a file."""
 
 
@@ -47,7 +47,7 @@ class Change(NamedTuple):
     """What happened to a protected file."""
 
     path: str
-    what: What
+    what: ChangeKind
     before: FileState | None
     after: FileState | None
 
@@ -79,7 +79,7 @@ def read_state(path: str, *, keep_copy: bool = False) -> FileState | None:
     )
 
 
-def describe(before: FileState | None, after: FileState | None) -> What | None:
+def describe(before: FileState | None, after: FileState | None) -> ChangeKind | None:
     """Return how a file has changed between two states; `None` if its contents and permissions are the same."""
     if before is None or after is None:
         return None if before is after else "added" if before is None else "removed"

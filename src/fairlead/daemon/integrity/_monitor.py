@@ -70,7 +70,7 @@ class IntegrityMonitor:
             return self._projects[key]
 
     def call_begins(self, context: EventContext, event: PreToolUse, *, is_checked: bool) -> None:
-        """Note that a call begins, and check the files before it, so that older changes are not attributed to it."""
+        """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
         project = self.project(context) if is_checked else None
         call = RunningCall(event, context.request, context.client, project)
         folders = project.folders if project else (call.cwd.rstrip("/") or "/",)
@@ -126,13 +126,13 @@ class IntegrityMonitor:
             return project.note_unchanged()
         changes = project.find_changes()
         for change in changes or ():
-            self._expect(change.path, but_not=project)
+            self._expect(change.path, except_project=project)
         return changes
 
-    def _expect(self, path: str, *, but_not: Project) -> None:
+    def _expect(self, path: str, *, except_project: Project) -> None:
         """Make other projects treat a change as known."""
         for project in list(self._projects.values()):
-            if project is not None and project is not but_not:
+            if project is not None and project is not except_project:
                 project.expect(path)
 
     def _expect_dropped(self, path: str, number: int) -> None:
@@ -160,7 +160,7 @@ def _new_project(layers: Sequence[Layer], written: WrittenPaths) -> Project | No
 
 
 def _rules_key(layers: Sequence[Layer]) -> bytes:
-    """Return a key of the rules about protected files: after a change of other rules, the files are not read again."""
+    """Return a key of the rules about protected files. If only other rules change, the files are not read again."""
     rules = [(layer.file, layer.folder, layer.policy.pre_tool_use) for layer in layers]
     settings = [(*place, section.uneditable_files, section.protect_own_files) for *place, section in rules]
     return msgspec.json.encode([settings, merge_layers(layers).pre_tool_use.integrity])

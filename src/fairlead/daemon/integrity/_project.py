@@ -57,7 +57,7 @@ class Project:
         return [change for change in changes if change.path not in expected] if expected else changes
 
     def note_unchanged(self) -> list[Change]:
-        """Do what `find_changes` does if `is_unchanged` was just true: return no changes."""
+        """Record a check that found no changes. Call it instead of `find_changes` if `is_unchanged` is true."""
         self._expected, self.seen = set(), self._written.count
         return []
 
@@ -88,7 +88,7 @@ class Project:
         return path
 
     def refresh(self, path: str) -> None:
-        """Make the present state of a file the known one."""
+        """Record the present state of a file as its known state."""
         with self._lock:
             self._snapshot.refresh(path)
 

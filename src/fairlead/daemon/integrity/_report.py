@@ -10,7 +10,7 @@ from fairlead.text import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.daemon.integrity._file_state import What
+    from fairlead.daemon.integrity._file_state import ChangeKind
 
 _MAX_SHOWN = 10
 
@@ -24,7 +24,7 @@ unseen    perhaps that call: the files were not checked when it began
 outside   no call: the user, or a process that an earlier command has left running
 """
 
-_WORDS: dict[What, str] = {
+_WORDS: dict[ChangeKind, str] = {
     "added": "was created",
     "removed": "was removed",
     "changed": "was changed",
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     """A change of one protected file."""
 
     path: str
-    what: What
+    what: ChangeKind
     rule: str
     cause: Cause
     by: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Restores a protected file, and keeps the version that had replaced it. Raises before anything is lost."""
+"""Restores a protected file, and keeps the version that had replaced it. Raises an error before any content is lost."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def kept_folder() -> str:
 
 
 def restore(change: Change) -> str:
-    """Undo a change and return where the other version is kept; "" if there is none.
+    """Undo a change, and return where the other version is kept; "" if there is none.
 
-    The other version is kept first. A file is replaced by one rename; only one with several hard links is written in
-    place, because a new file would leave the others as they are.
+    The other version is kept first. The file is then replaced by one rename. A file with several hard links is written
+    in place instead, because a new file would leave the other links as they are.
     """
     path, before = change.path, change.before
     if before is None:

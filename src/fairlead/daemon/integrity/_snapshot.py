@@ -72,7 +72,7 @@ class Snapshot:
         return self._files.get(path)
 
     def find_changes(self) -> list[Change]:
-        """Return the changes since the last check, and make the present state the known one."""
+        """Return the changes since the last check, and record the present state as the known one."""
         self._visited = 0
         suspects = [*self._changed_files(), *self._changed_targets(), *self._new_files()]
         changes = []
@@ -94,7 +94,7 @@ class Snapshot:
         return not (self._changed_files() or self._changed_targets() or self._changed_folders())
 
     def refresh(self, path: str) -> FileState | None:
-        """Make the present state of a file the known one, and return it."""
+        """Record the present state of a file as its known state, and return it."""
         before = self._files.pop(path, None)
         self._links.discard(path)
         if before is not None and before.content is not None:

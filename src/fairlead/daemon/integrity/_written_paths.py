@@ -21,7 +21,10 @@ class WrittenPaths:
         """The number of the latest path."""
 
     def add(self, path: str) -> tuple[str, int] | None:
-        """Add a path, which may have links. Return the path and number that it replaces if there are too many."""
+        """Add a path, which may contain links.
+
+        If there are too many paths, the oldest one is dropped, and returned with its number.
+        """
         with self._lock:
             self.count += 1
             self._numbers.pop(path, None)
@@ -32,7 +35,7 @@ class WrittenPaths:
             return oldest, self._numbers.pop(oldest)
 
     def since(self, number: int) -> Iterator[str]:
-        """Yield the paths that were added after the one with a number."""
+        """Yield the paths that were added after the one with this number."""
         if number < self.count:
             with self._lock:
                 numbers = list(self._numbers.items())

@@ -34,7 +34,7 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now() -> float:
-    """Return the time by the clock that determines the end of other hosts' leases. It cannot be set."""
+    """Return the time by the clock that determines when other hosts' leases end. Nobody can set this clock."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -196,7 +196,7 @@ class RemoteLeases:
 
 
 def _outside_checkout(lease: RemoteLease, number: int) -> Lease:
-    """Return a lease on files of another repository than the caller's. Its title starts with the repository."""
+    """Return a lease on files of another repository. Its title starts with that repository."""
     title = f"{lease.grant.project}:{lease.grant.title}"
     return msgspec.structs.replace(lease.on("/", number), path=title, folder="")
 

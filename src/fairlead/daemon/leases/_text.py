@@ -64,7 +64,7 @@ def edited_too(path: str, name: str, at: float, now: float) -> str:
     """Return the message to an agent that changes a file which another session has just changed."""
     return (
         f"{one_line(name)} changed {one_line(path, _MAX_PATH)} {ago(at, now)}, in another session, and was notified. "
-        f"Read the file again before you change it. {_agree(path, name)}"
+        f"Read the file again before you change it. {_lease_advice(path, name)}"
     )
 
 
@@ -72,10 +72,10 @@ def edited_after_you(path: str, name: str, at: float, now: float) -> str:
     """Return the message to an agent if another session changes a file that this agent has changed."""
     return (
         f"{one_line(name)} changes {one_line(path, _MAX_PATH)} in another session; you changed it {ago(at, now)}. "
-        f"Read the file again before you go on with it. {_agree(path, name)}"
+        f"Read the file again before you go on with it. {_lease_advice(path, name)}"
     )
 
 
-def _agree(path: str, name: str) -> str:
+def _lease_advice(path: str, name: str) -> str:
     shown = one_line(path, _MAX_PATH)
     return f'To agree on who works on it: fairlead send {one_line(name)} "…". To keep it: fairlead lease {shown}'

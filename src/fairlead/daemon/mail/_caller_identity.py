@@ -6,8 +6,8 @@
 - All others are programs. A program that names a session is accepted as that session if this cannot be disproved: if
   the session's process is not in the process table. This is for containers, and for sessions whose process has ended.
 
-This prevents agents from acting for others by mistake or by an option. It is no security boundary between programs of
-one user, which can also write each other's files.
+This prevents agents from acting for others by mistake or by an option. It is not a security boundary between programs
+of one user, which can also write each other's files.
 """
 
 from __future__ import annotations

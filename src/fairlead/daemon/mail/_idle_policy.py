@@ -316,7 +316,10 @@ def _context(event: Event, request: HookRequest) -> EventContext:
 
 
 def _policy(event: Event, request: HookRequest) -> PolicyContext:
-    """Look up the policy. The event is answered elsewhere, so no session begins with it, and nobody gets notices."""
+    """Look up the policy.
+
+    Another process answers the event, so no session begins with it, and the user gets no notices.
+    """
     caller = request.caller
     process = caller.pid, caller.start
     return find_event_policy(

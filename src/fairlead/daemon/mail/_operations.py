@@ -207,7 +207,7 @@ def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
 
 
 def _participant(call: MailCall) -> Agent:
-    """Return the sender or recipient of the message on whose behalf the caller may act: itself, or a subagent."""
+    """Return the sender or recipient on whose behalf the caller may act: the caller itself, or one of its subagents."""
     service, caller = call.service, call.agent
     try:
         service.ledger(caller, call.message)

@@ -307,7 +307,7 @@ class MailService:
 
     @property
     def has_pending_undo(self) -> bool:
-        """Whether mail must be queued again. This has to precede the next showing, which must not skip that mail."""
+        """Whether mail must be queued again. This must be done before the next showing, so that no mail is skipped."""
         return bool(self._undone)
 
     def retry_undo(self, service: MessageService) -> None:
@@ -324,7 +324,7 @@ class MailService:
                 raise
 
     def requeue_unprinted(self, service: MessageService, showing: str) -> int:
-        """Queue the mail again that a reader got and did not print before it ended; return how many deliveries."""
+        """Queue mail again whose reader ended before it had printed the mail, and return the number of deliveries."""
         state = self.receipts.state(showing)
         requeued = 0 if state == "printed" else service.requeue(showing, may_repeat=state == "printing")
         self.receipts.close(showing)

@@ -25,5 +25,5 @@ def show_bounded(
     messages = service.show(agent, event_name, showing, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
     left = service.queued_count(agent, urgent_only=urgent_only)
     if messages and event_name != _POLL and left > MAX_SHOWN_MESSAGES:
-        return messages, service.sum_up(agent, event_name, showing)
+        return messages, service.show_all_counted(agent, event_name, showing)
     return messages, left

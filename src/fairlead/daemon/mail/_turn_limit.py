@@ -116,7 +116,7 @@ class TurnLimiter:
 
 
 def _is_exempt(turns: AgentTurns, message: Message) -> bool:
-    """Return whether a message is not held although other mail is: it is from the user, or in another thread."""
+    """Return whether a message is not held, although other mail is. It is from the user, or in another thread."""
     is_other = not turns.is_stopped and turns.threads.get(message.thread, 0) < turns.thread_limit
     return message.sender == USER.name or is_other
 

@@ -32,7 +32,7 @@ def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Me
         Draft(
             to=(name,),
             subject=f"Your mail to {agent.name} waits for a person: {reason}",
-            body=f"{agent.name} reads it once the user has written to it. Do not send it again.",
+            body=f"It is shown to {agent.name} after the user's next message to the agent. Do not send it again.",
             priority="low",
         )
         for name in senders[:_MAX_SENDERS]

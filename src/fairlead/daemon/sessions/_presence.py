@@ -42,7 +42,11 @@ class Presence:
             self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
 
     def left(self, now: float) -> float:
-        """Return when the user left: their last sign if they are away, else the last before their latest absence."""
+        """Return when the user left.
+
+        If the user is away, this is when they were last seen; if not, when they were last seen before their latest
+        absence.
+        """
         return self._seen if now - self._seen > AWAY_AFTER else self._left
 
     def note(self, at: float) -> bool:

@@ -100,11 +100,11 @@ class StoreFeeder:
         `is_done`: the whole journal is stored, or the store cannot be written.
         """
         waiting = []
-        for one in self._pending:
-            if is_done or self._writer.position >= one.target or monotonic() > one.deadline:
-                send(self._connection, self._answer_to(one.request))
+        for pending in self._pending:
+            if is_done or self._writer.position >= pending.target or monotonic() > pending.deadline:
+                send(self._connection, self._answer_to(pending.request))
             else:
-                waiting.append(one)
+                waiting.append(pending)
         self._pending = waiting
 
     def _answer_to(self, request: Question) -> Answer:

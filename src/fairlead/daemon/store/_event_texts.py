@@ -113,7 +113,7 @@ def _parsed(client: Client, record: EventRecord) -> Event | None:
 
 
 def _text_of(client: Client, event: Event) -> tuple[TextKind, str] | None:
-    """Return the kind and the text of an event; `None` if it has no text, or if the client wrote it."""
+    """Return the kind and the text of an event; `None` if it has no text, or if the client itself wrote the prompt."""
     if isinstance(event, UserPromptSubmit):
         return None if not event.prompt or client.is_automatic(event.prompt) else ("prompt", event.prompt)
     kind_and_text = _call_text(client, event) if isinstance(event, PreToolUse) else ("call", "")

@@ -47,7 +47,8 @@ _START_DELAY = 0.25
 """Seconds before the first start, because starting takes time from the daemon's first events."""
 _RESTART_DELAYS = (0.25, 1.0, 5.0, 30.0, 300.0)
 """Seconds before the next start, by the number of processes in a row that ended early."""
-_LASTED = 60.0
+_STABLE_AFTER = 60.0
+"""Seconds after which a process that ends does not count as one that ended early."""
 _FINISH_TIMEOUT = 3.0
 _ANSWER_TIMEOUT = 10.0
 """Seconds to wait for an answer. The process itself waits less than this for a store that is behind."""
@@ -207,7 +208,7 @@ class StoreProcess:
                 how = f"it cannot be started: {error.strerror}"
             if self._closing.is_set():
                 return
-            failures = 0 if monotonic() - started_at > _LASTED else failures
+            failures = 0 if monotonic() - started_at > _STABLE_AFTER else failures
             if not failures:
                 self._errors.report(f"the process of the store is started again: {how}")
             self._closing.wait(_RESTART_DELAYS[min(failures, len(_RESTART_DELAYS) - 1)])

@@ -35,7 +35,7 @@ _PRUNE_INTERVAL = 600.0
 """Seconds between two checks for old events."""
 _CHECK_SHARE = 32
 """Both sizes are checked whenever the journal has grown by 1/32 of its maximum size."""
-_ROOM = 0.8
+_PRUNE_TO_SHARE = 0.8
 """Both are reduced to this share of their maximum size.
 
 The rest is for the log of the database, the current segment of the journal, and the events until the next check.
@@ -211,7 +211,7 @@ class StoreWriter:
         """Delete old events in the store, and then in the journal those that the store has durably."""
         self._last_prune = monotonic()
         oldest = time() - self._max_age
-        store.prune(older_than=oldest, max_bytes=int(self._max_store * _ROOM))
+        store.prune(older_than=oldest, max_bytes=int(self._max_store * _PRUNE_TO_SHARE))
         self._prune_journal(store, oldest)
 
     def _shrink(self, store: Store) -> None:
@@ -220,14 +220,14 @@ class StoreWriter:
         Unlike `_prune`, this also runs while many events arrive.
         """
         self._since_check = 0
-        store.prune(max_bytes=int(self._max_store * _ROOM), release_space=False)
-        if self._journal.size_after(Position(0, 0)) > self._max_journal * _ROOM:
+        store.prune(max_bytes=int(self._max_store * _PRUNE_TO_SHARE), release_space=False)
+        if self._journal.size_after(Position(0, 0)) > self._max_journal * _PRUNE_TO_SHARE:
             self._prune_journal(store, oldest=0.0)
 
     def _prune_journal(self, store: Store, oldest: float) -> None:
         durable = store.sync()
         if durable is not None:
-            size = int(self._max_journal * _ROOM)
+            size = int(self._max_journal * _PRUNE_TO_SHARE)
             self._journal.prune(older_than=oldest, max_bytes=size, keep_from=durable)
 
     def _handle_failure(self, error: Exception) -> None:

@@ -60,7 +60,7 @@ class TeamNotices:
         )
 
     def notify_given_up(self, service: MessageService, count: int, since: float) -> None:
-        """Notify that events were not copied. `since` is when the relay was lost: there is one notice for each time."""
+        """Notify that events were not copied: once for each loss of the relay. `since` is when it was lost."""
         self._send(
             service,
             f"given up {since}",

@@ -144,7 +144,7 @@ class TeamService:
             self._thread.join(_JOIN_TIMEOUT)
 
     def check_sessions(self) -> None:
-        """Wake the thread to publish snapshots if agents or sessions have changed. In the event loop."""
+        """Wake the thread to publish snapshots if agents or sessions have changed. Runs in the event loop."""
         self._copier.check_settings()
         questions = frozenset(one.id for one in self._local_answers.questions())
         seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
@@ -159,7 +159,7 @@ class TeamService:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the daemon must keep running. In the event loop."""
+        """Whether the daemon must keep running. Runs in the event loop."""
         return self.directory.unacknowledged_count > 0 or next(iter(self._tracker.live()), None) is not None
 
     @property
@@ -261,12 +261,12 @@ class TeamService:
         return gauges(self.log, self.directory, self._copier.counts, time())
 
     def _on_directory_change(self) -> None:
-        """React to a changed snapshot of another host. In the event loop."""
+        """React to a changed snapshot of another host. Runs in the event loop."""
         self.feed.notify()
         self.answers.check_unconfirmed()
 
     def _on_outgoing(self) -> None:
-        """Wake the thread: data for another host was committed. In the committing thread."""
+        """Wake the team's thread after data for another host was committed. Called in the thread that committed it."""
         self.directory.noted += 1
         self._wake()
 

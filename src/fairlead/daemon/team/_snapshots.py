@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.daemon._loop_calls import call_in_loop
-from fairlead.daemon.http._mail_documents import Presence, Reach, presence, reach, session_of
+from fairlead.daemon.http._mail_documents import DeliveryTime, Presence, delivery_time, presence, session_of
 from fairlead.daemon.team.answers._published import PublishedQuestions
 from fairlead.daemon.team.answers._questions import read_questions
 from fairlead.errors import FairleadError
@@ -37,7 +37,7 @@ class AgentStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str = ""
     project: str = ""
-    reach: Reach = "at its next prompt"
+    reach: DeliveryTime = "at its next prompt"
     presence: Presence = "offline"
     doing: str = ""
     """The state of its session, in one word."""
@@ -113,7 +113,7 @@ class LocalSnapshots:
             return AgentStatus(
                 name=agent.name,
                 project=agent.project,
-                reach=reach(agent, session, is_listening=listens),
+                reach=delivery_time(agent, session, is_listening=listens),
                 presence=presence(agent, session, now),
                 doing=_state_name(session),
                 session=f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session,

@@ -95,7 +95,7 @@ class TeamHosts:
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
         """Return the agent of `name@host`, or of a name that only one other host has.
 
-        Raises `unknown`, or a `NoSuchAgent` that says more.
+        Raises `unknown`, or a more specific `NoSuchAgent`.
         """
         name, at, host_name = normalize_name(written).rpartition("@")
         if at:

@@ -83,7 +83,7 @@ class Collector:
         self.assigned: dict[str, None] = {}
 
     def add_unknown(self, text: str, *, runs: bool = False) -> None:
-        """Add the description of an unknown effect; `runs`: the unknown part is a command or code."""
+        """Add the description of an unknown effect. `runs`: whether the unknown part is a command or code."""
         if not self.tracked:
             self.unknown[text] = None
             self._runs_unknown |= runs

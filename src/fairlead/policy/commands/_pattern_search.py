@@ -27,7 +27,7 @@ MAX_SEARCH_SECONDS = 0.5
 """The most seconds for the searches of all patterns of one event."""
 _MAX_STEPS = 10_000_000
 """The most steps of a search that cannot be interrupted: about a tenth of a second."""
-_MANY = 100
+_MIN_COSTLY_REPEATS = 100
 """A part that may repeat this often makes the search time grow with the length of the text."""
 
 
@@ -94,7 +94,7 @@ def _repeated(items: Any) -> Iterator[Any]:
     """Yield the bodies of all unbounded repeats, also of nested ones."""
     for item in items:
         if isinstance(item, tuple) and len(item) == 2 and item[0] in {op.MAX_REPEAT, op.MIN_REPEAT}:  # noqa: PLR2004 - a pair
-            if item[1][1] >= _MANY:
+            if item[1][1] >= _MIN_COSTLY_REPEATS:
                 yield item[1][2]
             yield from _repeated(item[1][2])
         elif isinstance(item, tuple | list | _parser.SubPattern):

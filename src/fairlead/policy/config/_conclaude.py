@@ -196,7 +196,7 @@ class _Mapper:
 
 
 def _with_section(pairs: Pairs, name: str, root: Node, change: Callable[[Pairs], Pairs]) -> Pairs:
-    """Return the sections with one changed or added. If it is not a mapping, it stays, and is reported as a mistake."""
+    """Return the sections with one changed or added. A section that is not a mapping is left for the validation."""
     if all(key.text != name for key, _ in pairs):
         pairs = [*pairs, (_text(root, name), Node("mapping", root.line, root.column, []))]
     return [

@@ -80,7 +80,10 @@ def find_files(
 
 
 def _user_wide_folder(cwd: str, projects: Sequence[str], search: FolderSearch) -> str:
-    """Return the folder that the user-wide file is relative to: that of the nearest policy, first of the projects."""
+    """Return the folder that patterns in the user-wide file are relative to.
+
+    It is the folder of the nearest policy, first of the projects, then of `cwd`.
+    """
     for folder in (*projects, cwd):
         if files := search.above(folder).files:
             return files[0].folder
@@ -130,8 +133,8 @@ def load_policy(
 ) -> LoadedPolicy:
     """Load the layers that apply in `cwd`. For a broken file, load its last good version, with a warning.
 
-    Raises `PolicyError` if there is no such version. `clock` returns the time in nanoseconds. `validating`: no event is
-    decided by the layers, so the version that is cached applies if the file breaks, but not if it is deleted.
+    Raises `PolicyError` if there is no such version. `clock` returns the time in nanoseconds. `validating`: the layers
+    decide no event, so the version that is cached applies if the file breaks, but not if the file is deleted.
     `cached_only`: raise `NotCached` instead of reading a file.
     """
     if cached_only and (recent := _memory_cache.recall(cwd, is_watching=True)) is not None:

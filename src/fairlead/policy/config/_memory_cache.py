@@ -191,7 +191,7 @@ def _known_stamps(known: Mapping[str, object]) -> dict[str, Stamp]:
 def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders: Mapping[str, FolderContents]) -> None:
     """Cache a policy, unless a file that it depends on has just changed: a second change could leave the same stamp.
 
-    `others` are the files and folders that it depends on beside its own files, `folders` those that were searched.
+    `others` are the files and folders that it depends on besides its own files, `folders` those that were searched.
     """
     paths = dict.fromkeys((*others, *(layer.file for layer in loaded.layers)))
     dependencies = [_Dependency(path, _stamp(path)) for path in paths]

@@ -182,7 +182,7 @@ def _parts(item: Item) -> Sequence[Any]:
 
 
 def _distinct_words(choices: Sequence[Sequence[Item]]) -> bool:
-    """Return whether all alternatives are plain words, none a prefix of another: at most one of them matches."""
+    """Return whether all alternatives are plain words, none a prefix of another, so that at most one can match."""
     if any(item[0] is not op.LITERAL for choice in choices for item in choice):
         return False
     words = ["".join(chr(item[1]) for item in choice).lower() for choice in choices]

@@ -162,7 +162,7 @@ class PreToolUse(Section, frozen=True, kw_only=True):
     prevent_update_git_ignored: bool = False
     """Block changes to files that git ignores."""
     prevent_generated_file_edits: bool = True
-    """Block changes to files with the mark of a generator, such as `DO NOT EDIT`."""
+    """Block changes to files that are marked as generated, for example with `DO NOT EDIT`."""
     generated_file_message: str | None = None
     """Replaces the message; `{file_path}` and `{marker}` are filled in."""
     tool_usage_validation: list[ToolRule] = []

@@ -291,7 +291,7 @@ def _stash_push(call: GitCall, *, skip: int, has_paths: bool) -> Iterator[str]:
 
 
 def _stash_apply(call: GitCall, word: str) -> Iterator[str]:
-    """Yield the files of an existing stash. A stash that this command creates has the protected files unchanged."""
+    """Yield the files of an existing stash. A stash that this command creates contains no changed protected file."""
     for name in call.state.stashes(word):
         stash, base, untracked = call.repository.resolve([name, f"{name}^1", f"{name}^3"])
         if stash is None or base is None:

@@ -59,7 +59,7 @@ def _merged(call: GitCall, revision: str) -> Iterator[str]:
 
 
 def _back_to(call: GitCall, revision: str) -> Iterator[str]:
-    """Yield the files that are restored from a commit, because they differ from it in the index."""
+    """Yield the files that a command restores from a commit: those that differ from it in the index."""
     for tree in call.trees(revision):
         for path, old, _ in call.repository.compared(tree):
             if call.repository.differs(path, old):

@@ -52,7 +52,7 @@ class BashGuard:
         self.git = git
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
-        """Return why a command is blocked. What is only known when it runs is added to `evaluation.unknowns`."""
+        """Return why a command is blocked. Parts that are only known at run time are added to `evaluation.unknowns`."""
         from fairlead.policy.bash._analysis import analyse
         from fairlead.policy.bash._context import AnalysisContext
 
@@ -81,9 +81,9 @@ class BashGuard:
         return blocked
 
     def _may_bypass_rules(self, evaluation: Evaluation, analysis: Analysis, command: str) -> bool:
-        """Return whether what is only known when a command runs may bypass a rule.
+        """Return whether the unknown parts of a command may bypass a rule.
 
-        With a policy it may: the policy itself must not be changed. Without one, a question is only needed if the
+        With a policy they may: the policy itself must not be changed. Without one, a question is only needed if the
         command, or a file that it runs, mentions the files that are always protected.
         """
         own = self._own
@@ -216,7 +216,7 @@ def _redirected(analysis: Analysis) -> list[str]:
 
 
 def _is_plain(selection: Selection) -> bool:
-    """Return whether a search leaves out what ripgrep leaves out by default, and so was not meant for such files."""
+    """Return whether a search leaves out the files that ripgrep skips by default. It was then not meant for those."""
     return {"hidden", "ignored"} <= {*selection.skips}
 
 

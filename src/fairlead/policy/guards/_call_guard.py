@@ -53,7 +53,7 @@ class CallGuard:
         self._shell = shell
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
-        """Return why a call is blocked. What is only known when it runs is added to `evaluation.unknowns`."""
+        """Return why a call is blocked. Parts that are only known at run time are added to `evaluation.unknowns`."""
         blocked = None
         if call.command is not None:
             blocked = self._check_command(evaluation, call.command, call.folder)

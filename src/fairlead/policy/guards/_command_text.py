@@ -29,7 +29,7 @@ _MAX_VARIED = 40
 
 
 class CommandText:
-    """The texts of one command. `exact` is what an allow rule must match, `loose` what a rule that denies may match."""
+    """The texts of one command. An allow rule must match one of `exact`; a deny rule may match one of `loose`."""
 
     __slots__ = ("_words", "exact", "implied", "loose", "program")
 
@@ -63,9 +63,10 @@ class CommandText:
 
 
 def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:
-    """Yield the command without the options before its first operand, and with all options right behind its command.
+    """Yield variants of a command that a rule may match.
 
-    Which options take a value is not known: both readings are yielded.
+    They are the command without the options before the first operand, and with all options directly after the program.
+    It is not known which options take a value, so each variant is yielded for both cases.
     """
     if program not in _WITH_COMMANDS:
         yield from _options_first((program,), args)

@@ -80,7 +80,7 @@ def _add_files(named: dict[str, dict[str, None]], analysis: Analysis, paths: Pat
 
 
 def _is_certain(access: FileAccess, paths: PathResolver) -> bool:
-    """Return whether an access happens, by the folders that exist now. A literal in code may be no path."""
+    """Return whether an access happens, by the folders that exist now. A literal in code may not be a path."""
     if access.if_folder is not None and not paths.resolve(access.if_folder).is_folder:
         return False
     if access.unless_folder is not None and paths.resolve(access.unless_folder).is_folder:

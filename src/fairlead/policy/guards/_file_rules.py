@@ -45,18 +45,18 @@ _NO_GLOB = r"[\s\\]|^[!~]|^//|\.\./|^[^{]*,"
 class FileRules:
     """The rules on files: the lists of all layers, the nearest first, and the single settings of each file.
 
-    `more` are the layers above files that a call touches, beside those of the session.
+    `path_layers` are the layers above files that a call touches, in addition to those of the session.
     """
 
-    def __init__(self, layers: Sequence[Layer], more: Sequence[Layer] = ()) -> None:
-        every = (*layers, *more)
+    def __init__(self, layers: Sequence[Layer], path_layers: Sequence[Layer] = ()) -> None:
+        every = (*layers, *path_layers)
         self.uneditable = _rule_list(every, "uneditableFiles")
         self.unreadable = _rule_list(every, "unreadableFiles")
         self.additions = _rule_list(every, "preventAdditions")
-        self._settings = SettingsByFile(layers, more)
+        self._settings = SettingsByFile(layers, path_layers)
 
     def check_edit(self, evaluation: Evaluation, target: ResolvedPath, *, adds: bool, writes: bool) -> str | None:
-        """Check a change. `adds`: it creates the file if that is missing; `writes`: it changes the contents."""
+        """Check a change. `adds`: the change creates a missing file. `writes`: it affects the contents."""
         evaluation.start_subject(target.given)
         new = adds and not target.exists
         settings = self._settings.of(target)
@@ -75,7 +75,7 @@ class FileRules:
         return self.check_contents(evaluation, target)
 
     def check_contents(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check reading what a file contains, under this name or as another hard link."""
+        """Check reading the contents of a file, under this name or another hard link."""
         return self.unreadable.check(evaluation, target) or (
             self.unreadable.check_hard_links(evaluation, target) if target.links > 1 else None
         )

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fairlead.policy.guards.own._files import OwnFiles
 
     class WatchedFiles(Protocol):
-        """Further files, beside those of the rules, whose changes by git are reported."""
+        """Files whose changes by git are reported, in addition to those of the rules."""
 
         @property
         def version(self) -> int:
-            """A number that changes once other files are watched."""
+            """A number that changes when other files are watched than before."""
 
         def __bool__(self) -> bool: ...
 
@@ -62,7 +62,7 @@ class GitGuard:
         return GitCheck(self, evaluation, analysis, self._file_checks).run()
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
-        """Add a question if a file is changed from which git takes commands to run."""
+        """Add a question if a file is changed that contains commands which git runs."""
         for name in target.names:
             if "/.git/" in name and self.files.uneditable and re.search(_RUN_BY_GIT, name):
                 evaluation.unknowns.append(f"what git runs by {target.given} in later commands")
@@ -81,7 +81,7 @@ class GitGuard:
 
     @property
     def has_files(self) -> bool:
-        """Whether there are any files whose changes by git matter."""
+        """Whether any files are protected or watched, so that changes by git must be checked."""
         return bool(self.files.uneditable or self.own or self._watched)
 
     def is_unreadable(self, root: str, path: str) -> bool:

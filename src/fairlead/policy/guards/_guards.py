@@ -39,8 +39,9 @@ GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
 _MAX_ROUNDS = 4
-"""Rounds of one check: a further policy may make more files of a call matter, with further policies above them."""
-_MAX_WITH_MORE = 64
+"""The most rounds of one check: rules found in one round may concern more paths, which may be below other policies."""
+_MAX_WITH_PATH_LAYERS = 64
+"""How many sets of policies above the files of calls have their compiled rules cached."""
 
 
 class Guards:
@@ -66,7 +67,7 @@ class Guards:
         self._environ = os.environ if environ is None else environ
         self._paths = PathPolicies(self._layers) if by_path else None
         self._checks = _Checks(self._layers, (), self._environ, watched)
-        self._with_more: dict[tuple[int, ...], _Checks] = {}
+        self._with_path_layers: dict[tuple[int, ...], _Checks] = {}
         self._permissions: Permissions | None = None
 
     def check(
@@ -93,13 +94,13 @@ class Guards:
             changes += evaluation.changes
         return _with_warnings(verdict, found.warnings) if found.warnings else verdict
 
-    def _checks_with(self, more: tuple[Layer, ...]) -> _Checks:
-        key = tuple(map(id, more))
-        checks = self._with_more.get(key)
+    def _checks_with(self, path_layers: tuple[Layer, ...]) -> _Checks:
+        key = tuple(map(id, path_layers))
+        checks = self._with_path_layers.get(key)
         if checks is None:
-            if len(self._with_more) >= _MAX_WITH_MORE:
-                self._with_more.clear()
-            checks = self._with_more[key] = _Checks(self._layers, more, self._environ, self._watched)
+            if len(self._with_path_layers) >= _MAX_WITH_PATH_LAYERS:
+                self._with_path_layers.clear()
+            checks = self._with_path_layers[key] = _Checks(self._layers, path_layers, self._environ, self._watched)
         return checks
 
     def answer(self, event: Event, *, cached_only: bool = False, changes: list[FileChange] | None = None) -> HookOutput:
@@ -130,25 +131,25 @@ class Guards:
 
 
 class _Checks:
-    """The compiled rules of the session's layers, and of `more` layers above files that a call touches."""
+    """The compiled rules of the session's layers, and of `path_layers`, the layers above files that a call touches."""
 
     def __init__(
         self,
         layers: Sequence[Layer],
-        more: Sequence[Layer],
+        path_layers: Sequence[Layer],
         environ: Mapping[str, str],
         watched: WatchedFiles | None = None,
     ) -> None:
-        every = (*layers, *more)
+        every = (*layers, *path_layers)
         self._clients: dict[str, Client] = {}
-        self._more = more  # holds the layers, so that their ids are not reused
-        settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in more))).pre_tool_use
+        self._path_layers = path_layers  # holds the layers, so that their ids are not reused
+        settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in path_layers))).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
         self._own = OwnFiles(every, environ) if settings.protect_own_files else None
-        self._tools = tool_rules(layers, more)
+        self._tools = tool_rules(layers, path_layers)
         self._agents = AgentRules(every)
-        self._files = FileRules(layers, more)
+        self._files = FileRules(layers, path_layers)
         shell = ShellGuards(self._tools, self._files, self._own, watched, has_policy=any(map(_restricts_agents, every)))
         self._calls = CallGuard(self._tools, self._files, self._own, shell)
 

@@ -86,7 +86,10 @@ def _targets(evaluation: Evaluation, mention: FileAccess) -> Iterable[ResolvedPa
 
 
 def _check_own(evaluation: Evaluation, target: ResolvedPath, own: OwnFiles | None) -> str | None:
-    """Check our own files; a folder above them only if it is not the project itself, which many programs work on."""
+    """Check whether a mentioned path is one of our own files.
+
+    A folder above our files only counts if it is not the project itself, because many programs work on that.
+    """
     if own is None:
         return None
     inside = not f"{evaluation.cwd.rstrip('/')}/".startswith(target.real.rstrip("/") + "/")

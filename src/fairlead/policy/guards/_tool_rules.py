@@ -199,7 +199,7 @@ def _apply(
 def _check_redirects(
     evaluation: Evaluation, rules: Sequence[_Rule], call: CommandText, written: Sequence[str]
 ) -> str | None:
-    """Check files that redirections write: if there are allow rules, one with a `>` must match the whole call."""
+    """Check files that redirections write. If there are allow rules, one with a `>` must match the whole call."""
     allowing = [rule for rule in rules if rule.action == "allow"]
     if not allowing or any(">" in (rule.rule.command_pattern or "") and rule.matches(call) for rule in allowing):
         return None

@@ -110,7 +110,10 @@ class Evaluation:
         return _InFolder(self, folder)
 
     def ask_about_policies(self, errors: Sequence[Diagnostic], *, reads_matter: bool) -> None:
-        """Add a question for each broken policy in a folder that the call changes or, if that matters, reads whole."""
+        """Add a question for each broken policy in a folder that the call changes.
+
+        With `reads_matter`, also for those in folders that the call reads as a whole.
+        """
         if not errors:
             return
         folders = {**self.changed_folders, **(self.paths.whole_folders if reads_matter else {})}

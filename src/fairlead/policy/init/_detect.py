@@ -158,7 +158,7 @@ def _python(project: Project) -> Iterator[DetectedCheck]:
 def _python_check(
     project: Project, configured: dict[str, Any], tool: _PythonTool, args: str, source: str
 ) -> DetectedCheck:
-    """Return the call of a tool: with the project's package manager, from its environment, or by its name."""
+    """Return the command that runs a tool: by the package manager, from the project's environment, or by its name."""
     runner = _runner(project, configured)
     local = f".venv/bin/{tool.name}"
     if runner and (shutil.which(runner) or not project.is_program(local)):

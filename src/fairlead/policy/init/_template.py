@@ -76,7 +76,10 @@ def with_schema_header(text: str, folder: Path) -> str:
 
 
 def _schema_address(folder: Path) -> str:
-    """Return the URL of the installed schema. In the folder it is a relative path, which works on other machines."""
+    """Return the URL of the installed schema.
+
+    If the schema is below the folder, return a relative path, which works on other machines.
+    """
     schema, folder = Path(SCHEMA_FILE).resolve(), folder.resolve()
     return schema.relative_to(folder).as_posix() if schema.is_relative_to(folder) else schema.as_uri()
 

@@ -1,4 +1,4 @@
-"""Finds the policies above the files that a call touches, beside those of the session."""
+"""Finds the policies above the files that a call touches, in addition to those of the session."""
 
 from __future__ import annotations
 

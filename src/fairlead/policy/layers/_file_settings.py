@@ -26,12 +26,12 @@ class FileSettings(Struct, frozen=True):
 class SettingsByFile:
     """Merges the settings for each file: nearest policy above it first, then those of the session.
 
-    `more` are the layers above some files of a call. Each of them applies only to the files below it.
+    `path_layers` are the layers above some files of a call. Each of them applies only to the files below it.
     """
 
-    def __init__(self, layers: Sequence[Layer], more: Sequence[Layer] = ()) -> None:
+    def __init__(self, layers: Sequence[Layer], path_layers: Sequence[Layer] = ()) -> None:
         self._session = tuple(layers)
-        in_folders = [layer for layer in (*layers, *more) if _has_root(layer)]
+        in_folders = [layer for layer in (*layers, *path_layers) if _has_root(layer)]
         self._roots = tuple((BaseFolder.at(layer.folder), layer) for layer in in_folders)
         self._bases = tuple(base for base, _ in self._roots)
         self._merged: dict[tuple[bool, ...], FileSettings] = {}

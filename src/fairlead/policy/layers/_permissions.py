@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Permissions:
     """The section `permissionRequest`: the globs of all files, and the default of the nearest file that has one.
 
-    A file that is not trusted can only deny: what its globs deny, and, by its default, what its globs do not allow.
+    A file that is not trusted can only deny: it denies the tools that its globs deny and, if its default is `deny`,
+    those that its globs do not allow.
     """
 
     def __init__(self, layers: Iterable[Layer]) -> None:

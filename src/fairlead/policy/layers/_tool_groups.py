@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import ResolvedPath
 
 
-def tool_rules(layers: Sequence[Layer], more: Sequence[Layer] = ()) -> ToolRules:
-    """Return the rules of the session's layers, and of `more` layers above files that a call touches."""
+def tool_rules(layers: Sequence[Layer], path_layers: Sequence[Layer] = ()) -> ToolRules:
+    """Return the rules of the session's layers, and of `path_layers`, the layers above files that a call touches."""
     trusted = [layer for layer in layers if layer.trusted]
     others = [layer for layer in layers if not layer.trusted and _has_rules(layer)]
-    above_files = [layer for layer in more if _has_rules(layer)]
+    above_files = [layer for layer in path_layers if _has_rules(layer)]
     if not others and not above_files:
         return ToolRules(trusted)
     groups = [ToolRules(trusted), *(ToolRules((layer,)) for layer in others)]

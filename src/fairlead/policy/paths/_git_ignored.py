@@ -61,7 +61,7 @@ def _repository(name: str) -> str | None:
 
 
 def _ignored_in(root: str, relative: str) -> Ignored | None:
-    """Descend from the root: what is below an ignored folder is ignored, regardless of other patterns."""
+    """Descend from the root: files below an ignored folder are ignored, regardless of other patterns."""
     rules = list(_shared_rules(root))
     above = ""
     for path in self_and_parents(relative):

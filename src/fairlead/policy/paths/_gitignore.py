@@ -112,7 +112,10 @@ def _with_base(text: str, folder: BaseFolder) -> tuple[Translated, BaseFolder]:
 
 
 def _below_folder(text: str, folder: BaseFolder) -> str:
-    """Return an absolute path in the folder as relative to it; any other text starts at the folder already."""
+    """Return a pattern relative to the folder.
+
+    An absolute path in the folder is converted. Any other pattern is relative already.
+    """
     prefix = next((prefix for prefix in folder.prefixes if prefix != "/" and f"{text}/".startswith(prefix)), None)
     return text if prefix is None else "/" + (text[len(prefix) :] or "**")
 
@@ -152,7 +155,7 @@ class PatternList:
 
 
 class PatternSet:
-    """Patterns, joined to one expression for each folder that they belong to: a quick test that none matches."""
+    """Patterns, joined to one expression for each folder that they belong to. They quickly show that none matches."""
 
     __slots__ = ("_loose", "_patterns", "_tests")
 
@@ -183,7 +186,7 @@ class PatternSet:
 
 
 def _either(expressions: Iterable[str]) -> str:
-    """Join expressions. Those that may begin in any folder share one search for it."""
+    """Join expressions into one. Those that may begin in any folder share one prefix."""
     anywhere: list[str] = []
     anchored: list[str] = []
     for text in expressions:

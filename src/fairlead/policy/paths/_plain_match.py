@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def plain_test(options: Iterable[tuple[str, bool]]) -> Test | None:
     """Return a test whether a relative path begins with what one of the patterns names; `None` if `re` is needed.
 
-    Each option is the text of a pattern, without a `!` and the slash at its end, and whether it had that slash: then it
-    names folders only.
+    Each option has the text of a pattern without a `!` and a final slash, and whether it had a final slash. With that
+    slash, a pattern names only folders.
     """
     tests = []
     for text, only_folders in options:

@@ -73,7 +73,7 @@ class ResolvedPath:
 
     @property
     def links(self) -> int:
-        """The number of hard links; 0 for what is not a regular file, or has no known status."""
+        """The number of hard links; 0 for anything but a regular file, or if the status is not known."""
         status = self._status
         return status.st_nlink if self.is_file and isinstance(status, os.stat_result) else 0
 
@@ -231,7 +231,7 @@ class PathResolver:
         return cached
 
     def touch(self, path: str, *, whole: bool = False) -> None:
-        """Add a path that no rule is about: policies above it, or below a `whole` folder, may have rules about it."""
+        """Add a path that no check needs. Policies above it, or below a `whole` folder, may have rules about it."""
         target = self.resolve(path)
         if whole and target.is_folder:
             self.whole_folders[target.real] = None

@@ -33,7 +33,10 @@ def is_case_insensitive(folder: str) -> bool:
 
 
 def _probe_case(folder: str) -> bool:
-    """Look up an entry of the folder in the other case; without an entry, the folder itself or the nearest above."""
+    """Look up an entry of the folder in the other case.
+
+    Without an entry, look up the folder itself or the nearest folder above it.
+    """
     if (probed := _probe_entries(folder)) is not None:
         return probed
     while True:

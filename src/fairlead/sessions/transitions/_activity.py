@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from fairlead.sessions._session import Agent, OpenCall, Session, State, Task
 
 Changes: TypeAlias = dict[str, Any]
-"""Fields of a session and their new values. Three keys are no fields, but messages to `apply`:
+"""Fields of a session and their new values. Three keys are not fields, but messages to `apply`:
 
 closed   ids of calls and agents that have ended
 cleared  all calls that were open are over
 about    the call that the new state is about
 """
 
-QUIET_TASKS = frozenset({"shell", "bash", "local_bash", "monitor", "teammate", "cron"})
+NOT_BUSY_TASK_TYPES = frozenset({"shell", "bash", "local_bash", "monitor", "teammate", "cron"})
 """Background tasks that do not make a session busy: a development server runs all day, and a listed teammate may be
 idle (its own session knows)."""
 
-_OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
+_FINISHED_STATUSES = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
 
 
 def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
@@ -63,7 +63,7 @@ def state_between_turns(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) 
 
 def is_busy(task: Task) -> bool:
     """Return whether a background task makes its session busy."""
-    return task.type not in QUIET_TASKS and task.status not in _OVER
+    return task.type not in NOT_BUSY_TASK_TYPES and task.status not in _FINISHED_STATUSES
 
 
 def with_state(session: Session, **changes: Any) -> Changes:

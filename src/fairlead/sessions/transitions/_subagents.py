@@ -59,7 +59,7 @@ def delayed_subagent_start(session: Session, event: SubagentStart, at: float) ->
 def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
     """End the subagent if this is its own session; if it is the parent, it continues with the result.
 
-    Compaction fires a stop with a blank type and without a start: that is no subagent.
+    Compaction fires a stop with a blank type and without a start: it is not about a subagent.
     """
     agent_id = clean(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:

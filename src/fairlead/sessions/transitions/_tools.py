@@ -42,7 +42,7 @@ def path_of(event: ToolEvent) -> str:
 
 
 def question_of(event: ToolEvent) -> str:
-    """Return all of what the user is asked about a tool call: the command, the change of a file, the question."""
+    """Return everything that the user is asked about a call: the command, the change of a file, or the question."""
     return replace_surrogates(client_or_default(event.client).question_of(event.tool_name, event.tool_input))
 
 

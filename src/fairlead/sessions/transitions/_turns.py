@@ -118,7 +118,7 @@ def _tasks(listed: list[Any]) -> dict[str, Task]:
 
 
 def _is_teammate(agent: Agent, tasks: dict[str, Task]) -> bool:
-    """Return whether an agent may be a listed teammate: teammates are listed under other ids than in their events."""
+    """Return whether an agent may be a listed teammate. Teammates are listed under other ids than in their events."""
     return agent.background and any(task.type == "teammate" for task in tasks.values())
 
 
@@ -188,7 +188,7 @@ def session_end(_session: Session, event: SessionEnd, at: float) -> Changes:
 
 
 def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Changes:
-    """End the session, if the event is delayed by moments only: after an older end it was started again."""
+    """End the session if the event is only moments late. After an older end, the session was started again."""
     return session_end(session, event, session.memory.newest) if at > session.memory.newest - _MAX_END_DELAY else {}
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _BLOCKED = frozenset({"blocked", "failed"})
 _QUESTIONS = frozenset({"PermissionRequest", "Elicitation"})
 _COUNTED = {"PreToolUse": "tools", "PostToolUseFailure": "failures", "SubagentStart": "subagents"}
-_LATE = 2.0
+_MAX_EVENT_DELAY = 2.0
 """Seconds by which events may arrive after the end of their session."""
 _NEW = {
     **dict.fromkeys(("events", "prompts", "tools", "blocked", "asked", "failures", "subagents"), 0),
@@ -154,7 +154,7 @@ def _count(row: _Row, event: EventRecord, end_reason: str | None) -> None:
     row["asked"] += event.event in _QUESTIONS or event.verdict == "asked"
     if event.event == "SessionEnd":
         row["ended"], row["end_reason"] = event.at, clean_text(end_reason or "")
-    elif row["ended"] and (event.event == "SessionStart" or event.at > row["ended"] + _LATE):
+    elif row["ended"] and (event.event == "SessionStart" or event.at > row["ended"] + _MAX_EVENT_DELAY):
         row["ended"], row["end_reason"] = 0.0, ""
 
 

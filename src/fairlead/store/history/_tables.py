@@ -53,7 +53,7 @@ texts = Table(
     Column("text", Text, nullable=False),
     Index("history_texts_by_time", "at"),
 )
-"""The searchable texts. Their index (`_search`) is no table here, because only SQLite has it."""
+"""The searchable texts. Their index (`_search`) is not a table here, because only SQLite has it."""
 
 blocked_events = Index("events_blocked", events.c.at, sqlite_where=IS_BLOCKED)
 """Finds the blocked events without reading all events."""

@@ -269,7 +269,7 @@ class MailStore(Database):
             writes.mark_shown(connection, recipient, numbers, shown)
         return messages
 
-    def sum_up(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
+    def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
         """Mark all queued deliveries of an agent as shown, and return who sent how many."""
         with self._writing() as connection:
             rows = connection.execute(queries.QUEUED_BY_SENDER, {"agent": recipient}).all()

@@ -87,7 +87,7 @@ def _events(wanted: Wait) -> int:
 
 
 def _readiness(events: int) -> int:
-    """Return whether the socket can be read or written. After an error both are set: either call then raises it."""
+    """Return whether the socket can be read or written. After an error both are true, because either call raises it."""
     return (Ready.R if events & ~select.POLLOUT else 0) | (Ready.W if events & ~select.POLLIN else 0)
 
 

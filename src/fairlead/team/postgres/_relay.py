@@ -122,15 +122,21 @@ class PostgresRelay(StatementRunner):
 
     def add_certificate(self, certificate: Certificate) -> None:
         """Add a certificate, and notify all hosts."""
-        one = certificate
-        values = [one.host, one.name, one.key, one.verdict, one.by, one.at, one.signature]
+        values = [
+            certificate.host,
+            certificate.name,
+            certificate.key,
+            certificate.verdict,
+            certificate.by,
+            certificate.at,
+            certificate.signature,
+        ]
         with self._translating(), durably(self._connection):
             self._connection.execute(sql.ADD_CERTIFICATE, [*values, self._host])
 
     def publish(self, snapshot: Snapshot) -> None:
         """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
-        one = snapshot
-        self._run(sql.PUBLISH, [self._host, one.kind, one.version, one.body, one.signature])
+        self._run(sql.PUBLISH, [self._host, snapshot.kind, snapshot.version, snapshot.body, snapshot.signature])
 
     def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[Snapshot]:
         """Return the snapshots of the other hosts that are newer than the known versions."""

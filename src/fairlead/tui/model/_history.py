@@ -83,14 +83,18 @@ def history_lines(
 
 def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]:
     """Return the lines of a session: its counts and costs, its subagents, and its events, the newest last."""
-    one = history.session
-    end = "it runs" if one.ended is None else f"ended {_clock(one.ended, now)} {one_line(one.end_reason)}".rstrip()
-    length = duration((now if one.ended is None else one.ended) - one.started)
+    session = history.session
+    reason = one_line(session.end_reason)
+    end = "it runs" if session.ended is None else f"ended {_clock(session.ended, now)} {reason}".rstrip()
+    counts = (
+        f" {session.tools} calls, {session.failures} failed, {session.blocked} blocked, asked {session.asked} times"
+    )
+    length = duration((now if session.ended is None else session.ended) - session.started)
     lines: list[list[StyledText]] = [
-        [(f" {one_line(one.prompt)}" if one.prompt else " no prompt", "plain")],
-        [(f" {one_line(one.folder)}", "dim")],
-        [(f" started {_clock(one.started, now)}, {end}, {length}, {money(one.total_usd)}", "plain")],
-        [(f" {one.tools} calls, {one.failures} failed, {one.blocked} blocked, asked {one.asked} times", "plain")],
+        [(f" {one_line(session.prompt)}" if session.prompt else " no prompt", "plain")],
+        [(f" {one_line(session.folder)}", "dim")],
+        [(f" started {_clock(session.started, now)}, {end}, {length}, {money(session.total_usd)}", "plain")],
+        [(counts, "plain")],
     ]
     for agent in history.subagents:
         lasted = "runs" if agent.ended is None else duration(agent.ended - agent.started)
@@ -123,28 +127,28 @@ def absence_lines(absence: Absence, project_of: Callable[[str], str]) -> list[li
     return lines
 
 
-def _ended_pieces(one: HistorySession, now: float, project_of: Callable[[str], str]) -> list[StyledText]:
-    ended = _clock(one.ended or one.last, now)
-    figures = f"   {ended}  {money(one.cost_usd):>7}  {fit(_name(project_of(one.folder)), _PROJECT)}"
-    reason = f"  ({one_line(one.end_reason)})" if one.end_reason else ""
-    return [(figures, "plain"), (f"  {one_line(one.prompt)}", "plain"), (reason, "dim")]
+def _ended_pieces(session: HistorySession, now: float, project_of: Callable[[str], str]) -> list[StyledText]:
+    ended = _clock(session.ended or session.last, now)
+    figures = f"   {ended}  {money(session.cost_usd):>7}  {fit(_name(project_of(session.folder)), _PROJECT)}"
+    reason = f"  ({one_line(session.end_reason)})" if session.end_reason else ""
+    return [(figures, "plain"), (f"  {one_line(session.prompt)}", "plain"), (reason, "dim")]
 
 
 def _session_line(
-    one: HistorySession, now: float, cells: int, project_of: Callable[[str], str], *, is_grouped: bool = False
+    session: HistorySession, now: float, cells: int, project_of: Callable[[str], str], *, is_grouped: bool = False
 ) -> HistoryLine:
-    state: StyledText = ("   ", "plain") if one.ended is not None else (" ● ", "working")
-    length = duration((now if one.ended is None else one.ended) - one.started)
-    figures = f"{fit(_clock(one.started, now), 12)}  {length:>6}  {money(one.cost_usd):>7}  {one.tools:>5}"
-    blocked: StyleName = "tight" if one.blocked else "dim"
+    state: StyledText = ("   ", "plain") if session.ended is not None else (" ● ", "working")
+    length = duration((now if session.ended is None else session.ended) - session.started)
+    figures = f"{fit(_clock(session.started, now), 12)}  {length:>6}  {money(session.cost_usd):>7}  {session.tools:>5}"
+    blocked: StyleName = "tight" if session.blocked else "dim"
     pieces: list[StyledText] = [state, (figures, "plain")]
     if cells >= _WIDE:
-        pieces += [(f"  {one.blocked or '-':>7}", blocked), (f"  {one.subagents or '-':>9}", "dim")]
+        pieces += [(f"  {session.blocked or '-':>7}", blocked), (f"  {session.subagents or '-':>9}", "dim")]
     else:
-        pieces.append((f"{f'{one.blocked}!' if one.blocked else '':>5}", blocked))
-    project = "" if is_grouped else fit(_name(project_of(one.folder)), _project_width(cells))
-    pieces += [(f"  {project}" if project else "", "dim"), (f"  {one_line(one.prompt) or '-'}", "plain")]
-    return HistoryLine(one.id, pieces)
+        pieces.append((f"{f'{session.blocked}!' if session.blocked else '':>5}", blocked))
+    project = "" if is_grouped else fit(_name(project_of(session.folder)), _project_width(cells))
+    pieces += [(f"  {project}" if project else "", "dim"), (f"  {one_line(session.prompt) or '-'}", "plain")]
+    return HistoryLine(session.id, pieces)
 
 
 def _lines_by_project(page: HistoryPage, cells: int, project_of: Callable[[str], str]) -> Iterator[HistoryLine]:

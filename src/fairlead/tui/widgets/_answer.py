@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from fairlead.tui.widgets._themes import Palette
 
 _MAX_WIDTH = 120
-_AROUND = 4
+_HORIZONTAL_FRAME = 4
 """Cells of the dialog around its text: the border, and one cell on each side."""
-_BELOW_AND_ABOVE = 5
+_VERTICAL_FRAME = 5
 """Lines of the dialog around its text: the border, the title, the keys and an empty line."""
 _SCROLL = {"J": 1, "down": 1, "K": -1, "up": -1, "ctrl+f": 8, "pagedown": 8, "ctrl+b": -8, "pageup": -8}
 
@@ -60,9 +60,9 @@ class AnswerScreen(ModalScreen[Effect]):
         self._draw(event.size.width, event.size.height)
 
     def _draw(self, width: int, height: int) -> None:
-        cells = max(8, min(width, _MAX_WIDTH) - _AROUND)
+        cells = max(8, min(width, _MAX_WIDTH) - _HORIZONTAL_FRAME)
         lines = self.form.lines(cells - 1)
-        self._lines.styles.height = max(1, min(len(lines), height - _BELOW_AND_ABOVE))
+        self._lines.styles.height = max(1, min(len(lines), height - _VERTICAL_FRAME))
         for widget in (self._title_line, self._lines, self._empty, self._prompt):
             widget.styles.width = cells
         self._title_line.show([(fit(self._title_text, cells), "group")])

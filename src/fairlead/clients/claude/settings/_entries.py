@@ -78,7 +78,7 @@ def find_hooks(root: Node, belongs: Callable[[Mapping[str, Any]], bool] = is_our
                     yield HookEntry(event, number, index, node, matcher.plain if matcher else None, value)
 
 
-def rivals_in(root: Node) -> list[str]:
+def find_replaceable_programs(root: Node) -> list[str]:
     """Return the programs of `REPLACEABLE` that have hooks in the settings."""
     return [name for name, belongs in REPLACEABLE.items() if any(find_hooks(root, belongs))]
 
@@ -128,9 +128,9 @@ def add_hooks(text: str, request: InstallRequest) -> InstallResult:
     wanted = events_for(request.version, request.also)
     root = parse_settings(text)
     stale = [hook for hook in find_hooks(root) if _is_stale(hook, request.version)]
-    rivals = [hook for name in sorted(request.replace) for hook in find_hooks(root, REPLACEABLE[name])]
-    taken = tuple(_removed_entries(text, root, rivals))
-    text = without_hooks(text, root, [*stale, *rivals], keep=frozenset({"hooks", *wanted}))
+    replaced = [hook for name in sorted(request.replace) for hook in find_hooks(root, REPLACEABLE[name])]
+    taken = tuple(_removed_entries(text, root, replaced))
+    text = without_hooks(text, root, [*stale, *replaced], keep=frozenset({"hooks", *wanted}))
     text, updated = _updated(text, request)
     root = parse(text)
     present = {hook.event for hook in find_hooks(root) if not is_wake(hook.value)}
@@ -151,14 +151,14 @@ def _is_stale(hook: HookEntry, version: Version | None) -> bool:
     return is_misplaced or (hook.event in EVENTS and not is_known(hook.event, version))
 
 
-def _removed_entries(text: str, root: Node, rivals: Sequence[HookEntry]) -> Iterator[RemovedEntry]:
+def _removed_entries(text: str, root: Node, replaced: Sequence[HookEntry]) -> Iterator[RemovedEntry]:
     events = root.member("hooks")
-    for event, number in dict.fromkeys((hook.event, hook.entry) for hook in rivals):
+    for event, number in dict.fromkeys((hook.event, hook.entry) for hook in replaced):
         entries = events.member(event) if events else None
         entry = entries.items[number] if entries else root
         raw = text[entry.start : entry.end]
         hooks = parse(raw).member("hooks")
-        theirs = {hook.hook for hook in rivals if (hook.event, hook.entry) == (event, number)}
+        theirs = {hook.hook for hook in replaced if (hook.event, hook.entry) == (event, number)}
         if hooks is not None:
             foreign = [index for index in range(len(hooks.items)) if index not in theirs]
             yield RemovedEntry(event, apply(raw, removal(hooks, foreign)))
@@ -205,7 +205,10 @@ def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> s
 
 
 def remove_hooks(text: str, original: str | None = None, taken: Sequence[RemovedEntry] = ()) -> InstallResult:
-    """Remove all our hooks and restore the entries that they replaced. Events of the original stay, even if empty."""
+    """Remove all our hooks and restore the entries that they replaced.
+
+    Events of the original file stay, even if they are empty.
+    """
     text = EMPTY if is_blank(text) else text
     root = parse(text)
     check_keys(text, root)  # not more: invalid hooks of other programs must not prevent an uninstall

@@ -11,7 +11,13 @@ from fairlead.clients._install_types import InstallState, InstallStatus, Launche
 from fairlead.clients._json_text import JsonTextError
 from fairlead.clients._programs import is_program
 from fairlead.clients._settings_file import InstallError, SettingsError
-from fairlead.clients.claude.settings._entries import find_hooks, hook_for, is_blank, parse_settings, rivals_in
+from fairlead.clients.claude.settings._entries import (
+    find_hooks,
+    find_replaceable_programs,
+    hook_for,
+    is_blank,
+    parse_settings,
+)
 from fairlead.clients.claude.settings._events import EVENTS, events_for, is_known
 from fairlead.clients.claude.settings._status_line import read_status_line
 from fairlead.clients.claude.settings._stay import differences as stay_differences
@@ -61,8 +67,9 @@ def warnings(text: str) -> list[str]:
     """Return warnings about settings that turn our hooks off, or let other programs decide, too."""
     root = parse_settings(text)
     off = f"{OFF_SWITCH} is set in this file, so the client runs no hooks at all"
-    rivals = [f"{name} has hooks here too, which decide the same events; see --replace" for name in rivals_in(root)]
-    return [*([off] if is_set(root, OFF_SWITCH) else []), *rivals]
+    programs = find_replaceable_programs(root)
+    others = [f"{name} has hooks here too, which decide the same events; see --replace" for name in programs]
+    return [*([off] if is_set(root, OFF_SWITCH) else []), *others]
 
 
 def is_set(root: Node, key: str) -> bool:
@@ -132,5 +139,5 @@ def _notes(root: Node, ours: Sequence[HookEntry]) -> Iterator[str]:
     for hook in ours:
         if hook.matcher not in (None, "", "*"):
             yield f"{hook.event}: only for the matcher {hook.matcher!r}"
-    for name in rivals_in(root):
+    for name in find_replaceable_programs(root):
         yield f"{name} has hooks here too, which decide the same events; install with --replace {name} to take over"

@@ -40,7 +40,7 @@ def create(daemon: Daemon) -> LeaseGate:
 
 
 class LeaseGate(EventExtension):
-    """Checks what a tool call changes against the leases of others, and against their last edits."""
+    """Checks the files that a tool call changes against the leases of others, and against their last edits."""
 
     kind = "gate"
     events = frozenset({"PreToolUse", "PostToolUse", "UserPromptSubmit"})
@@ -183,7 +183,7 @@ class LeaseGate(EventExtension):
 
 
 def _mode(context: EventContext) -> LeaseMode:
-    """Return the setting of the policy. Most policies do not set it, and their layers are not merged."""
+    """Return the setting of the policy. Layers are only merged if one of them sets it, which is rare."""
     layers = context.policy.layers
     for layer in layers:
         if layer.policy.leases != "warn":

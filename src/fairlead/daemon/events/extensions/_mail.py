@@ -126,7 +126,11 @@ class MailDelivery(EventExtension):
             self._answered(record, event)
 
     def after_commands(self, record: CommandsRecord) -> None:
-        """Requeue mail that was shown with a prompt which a command has blocked; mark an agent idle that stopped."""
+        """Handle the results of an event's commands.
+
+        If a command has blocked a prompt, the mail that was shown with the prompt is queued again. An agent that has
+        stopped is marked as idle.
+        """
         with self._lock:
             planned = self._planned.pop(record.id, None)
         service = self._mail.service_within(0)

@@ -32,7 +32,7 @@ class PolicyGate(EventExtension):
     kind = "gate"
 
     def __init__(self, watched: LeaseService | None = None) -> None:
-        """Compile guards that also list what git changes among the watched files."""
+        """Compile guards that also list the watched files that git changes."""
         self._watched = watched
         self._compiled: dict[tuple[object, ...], tuple[Sequence[Layer], Guards]] = {}
         self._lock = Lock()
@@ -49,7 +49,7 @@ class PolicyGate(EventExtension):
         )
 
     def _guards(self, context: EventContext) -> Guards:
-        """Return the guards of the policy. A changed file is another layer, so it gets other guards."""
+        """Return the compiled guards of the policy. A changed file is a new layer, and gets new guards."""
         request, layers = context.request, context.policy.layers
         key = request.client, request.client_folder, request.is_headless, *map(id, layers)
         cached = self._compiled.get(key)

@@ -173,10 +173,11 @@ class RemoteAnswers:
             names = ", ".join(f"{one.id}@{one.host}" for one in matches)
             raise AnswerError(f"several hosts have a question {name!r}; name one: {names}")
         if host and not matches:
-            raise UnknownQuestion(f"no open question has the id {name!r}: {self._why_none(host)}; see fairlead answer")
+            why = self._missing_question_reason(host)
+            raise UnknownQuestion(f"no open question has the id {name!r}: {why}; see fairlead answer")
         return matches[0] if matches else None
 
-    def _why_none(self, host: str) -> str:
+    def _missing_question_reason(self, host: str) -> str:
         """Return why a host has no question that can be answered here."""
         team, own = self._team, self._team.own_name
         states = dict.fromkeys(team.directory.names.values(), "member")

@@ -132,7 +132,7 @@ class EventCopier:
             self._thread.join(_JOIN_TIMEOUT)
 
     def check_settings(self) -> None:
-        """Wake the thread if the setting has changed. In the event loop."""
+        """Wake the thread if the setting has changed. Runs in the event loop."""
         if self._settings.read().events != self.counts.events:
             self._woken.set()
 

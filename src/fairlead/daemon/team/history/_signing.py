@@ -59,20 +59,20 @@ def _event(copy: EventCopy, host: str, shift: float, now: float) -> TeamEvent:
 
 
 def _session(copy: SessionCopy, host: str, shift: float, now: float) -> TeamSession:
-    one = msgspec.json.decode(redact_for_others(_encode(copy.session)), type=HistorySession)
-    one = replace(
-        one,
-        prompt=one.prompt[:_MAX_PROMPT],
-        started=one.started + shift,
-        last=min(one.last + shift, now),
-        ended=None if one.ended is None else one.ended + shift,
+    session = msgspec.json.decode(redact_for_others(_encode(copy.session)), type=HistorySession)
+    session = replace(
+        session,
+        prompt=session.prompt[:_MAX_PROMPT],
+        started=session.started + shift,
+        last=min(session.last + shift, now),
+        ended=None if session.ended is None else session.ended + shift,
     )
     return TeamSession(
         host=host,
         session=copy.session.id,
-        started=one.started,
-        last=one.last,
-        folder=one.folder,
+        started=session.started,
+        last=session.last,
+        folder=session.folder,
         version=int(now * 1000),
-        body=_encode(SessionCopy(session=replace(one, id="", folder=""), hours=copy.hours)),
+        body=_encode(SessionCopy(session=replace(session, id="", folder=""), hours=copy.hours)),
     )

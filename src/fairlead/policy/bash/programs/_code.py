@@ -1,7 +1,7 @@
 """The effects of code in Python, JavaScript, Perl, Ruby, PHP, Lua and others, on a command line or in a file.
 
 The code is neither run nor parsed: it is searched for functions that access files or run commands, and for literals. A
-literal in code that writes files counts only if a rule protects the file of that name: most literals are no paths.
+literal in code that writes files counts only if a rule protects the file of that name: most literals are not paths.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The output of known commands, as patterns of the files that another command gets by a pipe or a substitution.
 
-Whatever `find src -name '*.py' | xargs rm` finds, it removes nothing outside `src`.
+For example, `find src -name '*.py' | xargs rm` removes nothing outside `src`, whatever it finds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ NAME: Final = "[A-Za-z0-9]*"
 _EXACT_TESTS: Final = {"-name", "-iname", "-type", "-print", "-print0", "-o", "-or", "-a", "-and", "-depth", "-exec"}
 """The tests of `find` with which it finds every file whose name matches."""
 _MAX_WORDS: Final = 64
-_TWO: Final = 2
 
 
 def _one_of(words: Iterable[str]) -> tuple[str, ...]:
@@ -295,8 +294,8 @@ def _seq(call: ProgramCall, _: Output | None) -> Output | None:
     if opts.has("s", "f", "separator", "format", "w") or not all(word.isdigit() for word in numbers) or not numbers:
         return None if opts.has("f", "format") else Output((NUMBER,))
     first, step, last = (
-        int(numbers[0]) if len(numbers) > 1 else 1,
-        int(numbers[1]) if len(numbers) > _TWO else 1,
+        int(numbers[0]) if numbers[1:] else 1,
+        int(numbers[1]) if numbers[2:] else 1,
         int(numbers[-1]),
     )
     values = range(first, last + 1, step or 1)

@@ -50,15 +50,15 @@ _NO_AGENT = frozenset(
 
 
 def judge_client(
-    one: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
+    command: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Judge a command that starts a client, by its options, its variables and its folder."""
-    words = one.words
+    words = command.words
     for client in clients:
         if not client.program.matches(words):
             continue
         around = [other for other in analysis.commands if _may_start(other, client)]
-        variables = {*analysis.assigned, *(name for other in (one, *around) for name in variables_of(other))}
+        variables = {*analysis.assigned, *(name for other in (command, *around) for name in variables_of(other))}
         without = f"starting {client.title} without Fairlead's hooks"
         if _takes_hooks_off(client, words) or _turns_off(client, variables):
             yield Finding(without)
@@ -73,7 +73,11 @@ def judge_client(
 
 
 def judge_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge a copy of a client's program: one command copies or looks it up, another one has the client's options."""
+    """Judge commands that start a copy of a client's program.
+
+    One command copies or looks up the program. Another command starts a program by its path, with options of the client
+    that turn the hooks off.
+    """
     for client in clients:
         program = client.program
         copied = any(

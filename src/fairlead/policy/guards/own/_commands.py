@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
 _NAMES = frozenset({"fairlead", "fairlead-hook", "fairlead-python"})
-_FOR_A_PERSON = frozenset(
+_PERSON_ONLY_COMMANDS = frozenset(
     {
         *(("uninstall",), ("install",), ("hooks", "uninstall"), ("hooks", "install")),
         *(("hooks", "add"), ("hooks", "remove")),
@@ -115,7 +115,7 @@ class OwnCommands:
         self._environ = environ
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
-        """Return why a command may not run. What may be harmless is added to the evaluation as a question."""
+        """Return why a command may not run. Findings that may be harmless are added to the evaluation as questions."""
         text = " ".join([one.text for one in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
@@ -163,7 +163,10 @@ class OwnCommands:
     # -- variables and code ------------------------------------------------------------------------------
 
     def _judge_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
-        """Judge variables that are exported or kept for later processes. The client's own matter to any program."""
+        """Judge variables that are exported or kept for later processes.
+
+        Variables of the client itself also count if they are only set for a command that may run other programs.
+        """
         kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
         given = {*assigned, *(name for one in commands for name in variables_of(one))}
         runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
@@ -218,7 +221,7 @@ def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
         return
     if any(map(is_any, named[: 2 if named[:1] in (["hooks"], ["daemon"], ["sessions"]) else 1])):
         yield Finding(f"running `{line}`, of which is not known what it does")
-    elif tuple(named[:1]) in _FOR_A_PERSON or any((named[0], word) in _FOR_A_PERSON for word in named[1:]):
+    elif not _PERSON_ONLY_COMMANDS.isdisjoint([tuple(named[:1]), *((named[0], word) for word in named[1:])]):
         yield Finding(f"running `{line}`")
     elif named[:1] == ["init"] and not {"--force", "--install"}.isdisjoint(args):
         yield Finding("replacing the policy with `fairlead init`")

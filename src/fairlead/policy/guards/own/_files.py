@@ -86,7 +86,7 @@ class OwnFiles:
     def check(
         self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool, among: Sequence[str] = ()
     ) -> str | None:
-        """Return why a file may not be changed; with `whole`, also a folder that contains one of the files in use."""
+        """Return why a file may not be changed. With `whole`, a folder that contains such a file is refused, too."""
         evaluation.start_subject(target.given)
         names = list(filter(self._contains, target.names)) or self._loaded_by_hooks(target, evaluation.cwd)
         if not names and whole and target.is_folder:
@@ -188,7 +188,7 @@ class OwnFiles:
                 yield file
 
     def _same(self, target: ResolvedPath, cwd: str) -> Iterable[str]:
-        """Yield the files of which the target is a hard link."""
+        """Yield the protected files that are the same file as the target, because of a hard link."""
         for file in self._near(cwd):
             try:
                 status = os.stat(file)
@@ -217,7 +217,7 @@ def _writes_startup_file(evaluation: Evaluation, call: ToolCall) -> bool:
 
 
 def _is_named(path: str, patterns: Sequence[str]) -> bool:
-    """Return whether a file matches one of some name patterns; for a folder, whether it may contain such a file."""
+    """Return whether a file matches one of the name patterns; for a folder, whether it may contain such a file."""
     if os.path.isdir(path):
         return any(_is_name_of_code(path, pattern) for pattern in patterns)
     from fnmatch import fnmatchcase

@@ -67,7 +67,7 @@ def basename(word: str) -> str:
 
 
 def operands(args: Iterable[str]) -> list[str]:
-    """Return the arguments that are no options."""
+    """Return the arguments that are not options."""
     return [arg for arg in args if not arg.startswith("-")]
 
 
@@ -96,7 +96,7 @@ def distribution(word: str) -> str:
 
 
 def refusal(tool: str, what: str) -> str:
-    """Return the reason for blocking what would switch the guards off."""
+    """Return the reason for blocking an attempt to switch the guards off."""
     return (
         f"Blocked {tool} operation: preToolUse.protectOwnFiles keeps agents from {what}. "
         f"Only the user can do that, in a terminal of their own."

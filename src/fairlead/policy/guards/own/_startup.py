@@ -1,7 +1,7 @@
 """Judges changes of files that a shell or a login reads when it starts, such as `.bashrc`.
 
-An agent may edit them. But they must not make `fairlead` or a client's program another one, or set variables that
-switch the hooks off.
+An agent may edit these files. But afterwards the names of `fairlead` and of a client must still start the same
+programs, and no variable may switch the hooks off.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _TICK = 0.25
 _NOT_IN_TEAM: dict[str, Any] = {"in_team": False}
 
 
-class TeamSwitch:
+class TeamServiceHolder:
     """Holds the service of the team, which is `None` on a host without a team. Belongs to the event loop."""
 
     def __init__(self, daemon: Daemon) -> None:
