@@ -94,8 +94,35 @@ def test_a_policy_that_was_there_is_not_trusted_as_a_whole(home: DaemonHome) -> 
 
     added = home.fairlead("hooks", "add", "guards.py", "--yes").stdout
 
-    assert added.endswith(f"for those that run already: fairlead trust {home.project}/.fairlead.yaml\n")
+    assert added.endswith(f"listed in {home.project}/.fairlead.yaml; it is in force from the next event on\n")
     assert home.fairlead("trust", "--list").stdout == f"trusted  {home.project}/guards.py\n"
+
+
+def test_a_file_from_elsewhere_waits_for_the_trust_in_a_policy_that_was_there(home: DaemonHome) -> None:
+    (home.folder / "shared.py").write_text("from fairlead import HookManager\nhooks = HookManager()\n")
+    (home.project / ".fairlead.yaml").write_text("stop: {commands: [{run: 'true'}]}\n")
+
+    added = home.fairlead("hooks", "add", "../shared.py", "--yes").stdout
+
+    assert added.endswith(
+        f"it is in force in sessions that begin from now on; for those that run already: fairlead trust "
+        f"{home.project}/.fairlead.yaml\n"
+    )
+
+
+def test_a_policy_stays_trusted_when_a_file_is_taken_out(home: DaemonHome) -> None:
+    policy = home.project / ".fairlead.yaml"
+    assert home.fairlead("hooks", "add", "guards.py", "--yes").exit_code == 0
+    assert home.fairlead("hooks", "add", "helper.py", "--yes").exit_code == 0
+
+    removed = home.fairlead("hooks", "remove", "helper.py", "--yes").stdout
+
+    assert removed == f"{policy} no longer lists {home.project}/helper.py\n"
+    assert f"trusted  {policy}\n" in home.fairlead("trust", "--list").stdout
+    policy.write_text(policy.read_text() + "# mine\n")
+    assert home.fairlead("hooks", "remove", "guards.py", "--yes").stdout.endswith(
+        f"guards.py; sessions that began with it keep its hooks until: fairlead trust {policy}\n"
+    )
 
 
 @pytest.mark.parametrize("words", [["add", "guards.py"], ["remove", "guards.py"]])

@@ -142,7 +142,7 @@ def _decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
 ) -> tuple[Decision, str]:
     """Call the hooks that the policy lists. Return the decision with their answer, and the hook that decided."""
-    if not any(layer.policy.hooks for layer in policy.layers):
+    if not policy.lists_hooks:
         return decision, ""
     from fairlead.cli.hooks.decide import decide_by_own_hooks
 

@@ -59,7 +59,7 @@ def ask_own_hooks(
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
     """
-    groups, refused = find_hook_groups(policy.acting)
+    groups, refused = find_hook_groups(policy.layers)
     state = _State(call)
     if refused:
         state.refuse(refused)

@@ -55,11 +55,12 @@ def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) ->
     """Yield what a person is asked to trust: the file or its changes, and the settings that need the trust to apply."""
     yield from changes_to_text(file, text, before)
     withheld = withheld_settings(layer, ())
-    yield (
-        f"With your trust it also applies: {', '.join(withheld)}"
-        if withheld
-        else "It only has rules, which apply already."
-    )
+    if withheld:
+        yield f"With your trust it also applies: {', '.join(withheld)}"
+    elif layer.policy.hooks:
+        yield "It only has rules, and hooks that you have trusted, which apply already."
+    else:
+        yield "It only has rules, which apply already."
 
 
 def list_files() -> tuple[ListedFile, ...]:
