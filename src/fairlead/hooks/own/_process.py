@@ -34,6 +34,7 @@ _LOAD_LIMIT = 20.0
 _GRACE = 0.5
 """Seconds added to the limit of the hooks. The worker enforces the limit itself, unless its interpreter hangs."""
 _SCAN_LIMIT = 30.0
+_REPLY: msgspec.msgpack.Decoder[EventReply | float] = msgspec.msgpack.Decoder(EventReply | float)
 _SOCKET = 3
 
 
@@ -111,11 +112,13 @@ class WorkerProcess:
             connection = connection or self._open_connection()
             connection.settimeout(limit + _GRACE)
             send(connection, data)
-            answer = msgspec.msgpack.decode(receive(connection), type=EventReply)
+            while isinstance(answer := _REPLY.decode(receive(connection)), float):
+                limit = answer
+                connection.settimeout(limit + _GRACE)
         except TimeoutError:
             _close(connection)
-            self.end(f"was ended, because its hooks had not answered within {limit:g} s")
-            text = f"they have not answered within {limit:g} s"
+            self.end(f"was ended, because its hooks had not answered within {limit:.3g} s")
+            text = f"they have not answered within {limit:.3g} s"
             raise HookWorkerError(text, is_suspect=not self._alone_at_end) from None
         except (EOFError, OSError, msgspec.DecodeError):
             _close(connection)
