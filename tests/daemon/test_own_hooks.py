@@ -49,10 +49,16 @@ def check(event, ctx):
 def log(event, ctx):
     with open(os.path.join(ctx.cwd, "log.txt"), "a") as file:
         file.write(event.tool_input.get("command", "?") + "\\n")
+    if event.tool_input.get("command") == "raise":
+        raise ValueError("observed")
 
 
 @hooks.on(PostToolUse)
 async def after(event):
+    if event.tool_input["command"] == "raise":
+        raise ValueError("after")
+    if event.tool_input["command"] == "exit":
+        os._exit(0)
     return HookOutput().with_context("seen")
 """
 ENVIRONMENT = {"SECRET": "1", "TMUX_PANE": "%1"}
@@ -106,6 +112,36 @@ def test_a_hook_decides_and_the_journal_names_it(home: DaemonHome, project: Path
     assert "guards.check: not here" in listed
     names = sorted(name for name in ("FAIRLEAD_HOME", "HOME", "TMUX_PANE") if name in caller_variables("claude"))
     assert (where, after) == (f"{project} {names} False", "seen")
+
+
+def test_the_journal_shows_the_failure_of_a_hook_that_cannot_block(home: DaemonHome, project: Path) -> None:
+    calls = [("raise", "PostToolUse"), ("exit", "PostToolUse"), ("raise", "PreToolUse"), ("ls", "PostToolUse")]
+    with home.daemon():
+        answers = [call(home, command, event) for command, event in calls]
+        recorded = [(one.verdict, one.hook, one.reason) for one in home.happened()]
+        listed = home.fairlead("events").stdout.splitlines()
+
+    ended = "the hooks of guards.py failed: their process has ended with exit code 0"
+    assert recorded == [
+        ("failed", "guards.after", "ValueError: after"),
+        ("failed", "guards.py", ended),
+        ("none", "guards.log", "ValueError: observed"),
+        ("said", "", ""),
+    ]
+    assert [one.exit_code for one in answers] == [0] * 4
+    assert re.search(r"PostToolUse .* failed .* guards\.after: ValueError: after$", listed[1])
+
+
+def test_the_journal_shows_the_failure_of_a_hook_without_a_daemon(open_home: DaemonHome) -> None:
+    home = open_home
+    (home.project / "guards.py").write_text(GUARDS)
+    (home.project / "helper.py").write_text("")
+    home.policy(POLICY)
+    trust(home)
+    assert call(home, "raise", "PostToolUse").exit_code == 0
+    until(home.happened, "the event is in the journal")
+    [record] = home.happened()
+    assert (record.route, record.verdict, record.hook) == ("cold", "failed", "guards.after")
 
 
 def test_what_changed_is_denied_until_it_is_trusted_again(home: DaemonHome, project: Path) -> None:

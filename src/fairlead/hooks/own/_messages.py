@@ -74,6 +74,10 @@ class EventReply(msgspec.Struct, frozen=True, array_like=True):
     """Whether a hook has not returned within its limit, and still runs."""
     memory: int = 0
     """Bytes of memory that the worker uses."""
+    failed: str = ""
+    """The first hook of `log`."""
+    failure: str = ""
+    """How it failed."""
 
 
 def send(connection: socket, data: bytes) -> None:

@@ -148,14 +148,16 @@ def _fire(
     except StopIteration as stop:
         result = stop.value
     observers = {hook.name for hook in hooks if hook.phase == OBSERVE}
-    log = tuple(
-        f"hook {run.name!r} failed on {event.event_name}: {describe(run.error)}"
+    failures = [
+        (run.name, describe(run.error))
         for run in result.failures
         if run.error is not None and (not event.can_block or run.name in observers)
-    )
+    ]
+    log = tuple(f"hook {name!r} failed on {event.event_name}: {why}" for name, why in failures)
+    first = failures[0] if failures else ("", "")
     is_stuck = any(run.outcome == "timed out" for run in result.runs)
     sys.stdout.flush()
-    return EventReply(result.output, decided_by, log, is_stuck, _memory())
+    return EventReply(result.output, decided_by, log, is_stuck, _memory(), *first)
 
 
 def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> int:
