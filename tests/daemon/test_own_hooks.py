@@ -11,6 +11,7 @@ import pytest
 from daemon.daemon_home import until
 
 from fairlead.hooks.own import caller_variables
+from fairlead.policy import write_trusted
 from fairlead.process import is_alive
 
 if TYPE_CHECKING:
@@ -79,6 +80,14 @@ def project(home: DaemonHome) -> Path:
 def trust(home: DaemonHome) -> None:
     done = home.fairlead("trust", "guards.py", "--yes")
     assert done.exit_code == 0, done
+
+
+def record_trust(home: DaemonHome, *files: Path) -> None:
+    """Record what `fairlead trust` does; it refuses files that cannot be loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLEAD_HOME", str(home.state))
+        for file in files:
+            write_trusted(str(file), file.read_bytes())
 
 
 def bash(home: DaemonHome, command: str, event: str = "PreToolUse", **fields: Any) -> bytes:
@@ -164,6 +173,36 @@ def test_what_changed_is_denied_until_it_is_trusted_again(home: DaemonHome, proj
         assert reason(call(home, "banned")) == "other"
         assert home.fairlead("untrust", "guards.py", "--yes").exit_code == 0
         assert f"{project}/guards.py is not trusted, so its hooks do not run" in reason(call(home, "ls"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("from fairlead import HookManager\n\nraise SystemExit(3)\n", "{}:3: SystemExit: 3"),
+        ("", "TypeError: it has no HookManager named 'hooks'"),
+    ],
+)
+def test_of_several_files_the_one_that_cannot_be_loaded_is_named(
+    home: DaemonHome, project: Path, text: str, why: str
+) -> None:
+    (project / "bad.py").write_text(text)
+    (project / "more.py").write_text("from fairlead import HookManager\nhooks = HookManager()\n")
+    home.policy(POLICY.replace("guards.py", "guards.py, bad.py, more.py"))
+    with home.daemon():
+        assert reason(call(home, "ls")) == (
+            f"{project}/bad.py is not trusted, so its hooks do not run. "
+            f"Read it, and if its hooks may run: fairlead trust {project}/bad.py\n"
+            f"{project}/more.py is not trusted, so its hooks do not run. "
+            f"Read it, and if its hooks may run: fairlead trust {project}/more.py"
+        )
+        record_trust(home, project / "bad.py", project / "more.py")
+        cold = home.cold("PreToolUse", bash(home, "ls"), **ENVIRONMENT)
+        denied = call(home, "ls")
+        recorded = [one.hook for one in home.happened()]
+
+    failed = f"the hooks of bad.py failed: {why.format(project / 'bad.py')}; so this is denied"
+    assert [reason(denied), reason(cold)] == [failed] * 2
+    assert recorded == ["bad.py, more.py", "bad.py"]
 
 
 def test_a_slow_hook_is_waited_for_and_keeps_no_other_event_waiting(home: DaemonHome, project: Path) -> None:

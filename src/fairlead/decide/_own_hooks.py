@@ -12,7 +12,7 @@ from fairlead.events import HookOutput
 from fairlead.policy import find_hook_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from fairlead.decide._context import PolicyContext
     from fairlead.decide._settle import Verdict
@@ -112,7 +112,7 @@ class _State:
         if self._call.is_blocked:
             return
         if self._can_block:
-            self._deny(text, files[0].file)
+            self._deny(text, _names([file.file for file in files]))
         elif _is_new_message(self._call.event.session_id, text):
             self.output = self.output.with_system_message(text)
 
@@ -133,10 +133,10 @@ class _State:
         try:
             answer = ask(group, request)
         except HookWorkerError as error:
-            names = ", ".join(os.path.basename(file.file) for file in group.files)
+            names = _names([error.file] if error.file else [file.file for file in group.files])
             text = f"the hooks of {names} failed: {error}"
             if self._can_block and not request.observe_only:
-                self._deny(f"{text}; so this is denied", group.files[0].file)
+                self._deny(f"{text}; so this is denied", names)
             else:
                 self.log.append(text)
                 self.failure = self.failure or HookFailed(names, text)
@@ -149,9 +149,13 @@ class _State:
         if answer.output.updated_input is not None and hasattr(call.event, "tool_input"):
             self.tool_input = answer.output.updated_input
 
-    def _deny(self, text: str, file: str) -> None:
+    def _deny(self, text: str, names: str) -> None:
         self.output = self.output.merge(HookOutput.deny(text))
-        self.decided_by = os.path.basename(file)
+        self.decided_by = names
+
+
+def _names(files: Iterable[str]) -> str:
+    return ", ".join(os.path.basename(file) for file in files)
 
 
 def _is_new_message(session: str, text: str) -> bool:

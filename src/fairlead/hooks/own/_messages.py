@@ -37,6 +37,8 @@ class LoadReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
     problem: str = ""
     """The reason why the files cannot be used."""
+    file: str = ""
+    """The file that is the reason."""
     limits: dict[str, float] = {}
     """Event → the seconds that all of its hooks may take together. `*` is for events without a type."""
     observed: tuple[str, ...] = ()

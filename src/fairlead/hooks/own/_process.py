@@ -47,8 +47,10 @@ def caller_variables(client: str) -> tuple[str, ...]:
 class HookWorkerError(FairleadError):
     """A worker could not be started, or has died."""
 
-    def __init__(self, message: str, *, is_suspect: bool = False) -> None:
+    def __init__(self, message: str, *, file: str = "", is_suspect: bool = False) -> None:
         super().__init__(message)
+        self.file = file
+        """The hook file that is the cause; empty if it is not known."""
         self.is_suspect = is_suspect
         """Whether the hooks of another event may be the cause, because the worker handled several at the same time."""
 
@@ -88,7 +90,7 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise HookWorkerError(f"their process {self.end('has ended')} while it loaded them") from None
         if loaded.problem:
-            raise HookWorkerError(loaded.problem)
+            raise HookWorkerError(loaded.problem, file=loaded.file)
         self._control.settimeout(None)
         return loaded
 

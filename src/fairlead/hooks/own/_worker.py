@@ -19,7 +19,7 @@ from fairlead.hooks._call import OBSERVE, call_hooks, describe
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._limits import time_left
 from fairlead.hooks._sync import call_sync
-from fairlead.hooks.own._load import describe_load_error, load_hooks
+from fairlead.hooks.own._load import LoadError, load_hooks
 from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest, receive, send
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def serve(number: int) -> None:
     request = msgspec.msgpack.decode(receive(control), type=LoadRequest)
     try:
         manager = load_hooks(request.files, request.digests)
-    except BaseException as error:  # noqa: BLE001 - a hook file may raise anything, SystemExit too
-        send(control, msgspec.json.encode(LoadReply(describe_load_error(error, request.files))))
+    except LoadError as error:
+        send(control, msgspec.json.encode(LoadReply(str(error), error.file)))
         os._exit(1)
     loaded = _describe(manager)
     send(control, msgspec.json.encode(loaded))
