@@ -52,7 +52,10 @@ class ListedHookFile(msgspec.Struct, frozen=True):
     cls=Command,
     arguments=(("FILE", "a Python file with a HookManager named `hooks`"),),
     examples=("fairlead hooks add guards.py", "fairlead hooks add --user ~/hooks/audit.py"),
-    exit_codes=((0, "it is trusted and listed"), (1, "not confirmed, run by an agent, or the policy is not valid")),
+    exit_codes=(
+        (0, "it is trusted and listed"),
+        (1, "not confirmed, run by an agent, or the file or the policy is not valid"),
+    ),
 )
 @click.argument("file", type=click.Path())
 @_user_option

@@ -97,7 +97,10 @@ def _print_list(*, as_json: bool) -> int:
     cls=Command,
     arguments=(("PATH", "a policy, a Python file with hooks, or a folder with a policy in it or above (default: .)"),),
     examples=("fairlead trust", "fairlead trust vendor/tool/.fairlead.yaml", "fairlead trust --list --json"),
-    exit_codes=((0, "trusted, or listed"), (1, "not confirmed, run by an agent, or there is no valid policy")),
+    exit_codes=(
+        (0, "trusted, or listed"),
+        (1, "not confirmed, run by an agent, or the file or the policy is not valid"),
+    ),
 )
 @click.argument("path", metavar="[PATH]", default=".", type=click.Path())
 @click.option("--yes", "assume_yes", is_flag=True, help="Do not ask for a confirmation.")

@@ -182,9 +182,22 @@ def find_imports(interpreter: str, file: str) -> dict[str, str]:
 
     Raises `HookWorkerError` if the interpreter cannot be run.
     """
+    return msgspec.json.decode(_run_script("_imports.py", interpreter, file), type=dict[str, str])
+
+
+def find_problem(interpreter: str, file: str) -> str:
+    """Return why a file cannot be a hook file, as far as that can be seen without running it; empty if it may be one.
+
+    Raises `HookWorkerError` if the interpreter cannot be run.
+    """
+    return _run_script("_check.py", interpreter, file).decode(errors="replace")
+
+
+def _run_script(name: str, interpreter: str, file: str) -> bytes:
+    """Run a script of this folder by the interpreter of a hook file, and return what it prints."""
     from subprocess import run
 
-    command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/_imports.py", file]
+    command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/{name}", file]
     try:
         done = run(command, capture_output=True, check=False, timeout=_SCAN_LIMIT, env=_environment(interpreter))  # noqa: S603 - no shell
     except OSError as error:
@@ -192,7 +205,7 @@ def find_imports(interpreter: str, file: str) -> dict[str, str]:
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise HookWorkerError(f"{command[0]} cannot read {file}: {last}")
-    return msgspec.json.decode(done.stdout, type=dict[str, str])
+    return done.stdout
 
 
 def _spawn(interpreter: str, folder: str, output: int) -> tuple[socket.socket, int]:
