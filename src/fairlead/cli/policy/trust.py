@@ -114,7 +114,7 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
     and those that you trust here. A file that changes afterwards is not trusted any more. Only a person can trust.
 
     A Python file that a policy lists under `hooks` is trusted together with the modules of the project that it imports.
-    Its hooks do not run, and events that they could block are denied, until it is.
+    Until it is, its hooks do not run, and every event that can be blocked is denied.
     """
     if lists:
         return _print_list(as_json=as_json)
