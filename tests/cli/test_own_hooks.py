@@ -94,8 +94,83 @@ def test_a_policy_that_was_there_is_not_trusted_as_a_whole(home: DaemonHome) -> 
 
     added = home.fairlead("hooks", "add", "guards.py", "--yes").stdout
 
-    assert added.endswith(f"for those that run already: fairlead trust {home.project}/.fairlead.yaml\n")
+    assert added.endswith(f"listed in {home.project}/.fairlead.yaml; it is in force from the next event on\n")
     assert home.fairlead("trust", "--list").stdout == f"trusted  {home.project}/guards.py\n"
+
+
+def test_a_file_from_elsewhere_waits_for_the_trust_in_a_policy_that_was_there(home: DaemonHome) -> None:
+    (home.folder / "shared.py").write_text("from fairlead import HookManager\nhooks = HookManager()\n")
+    (home.project / ".fairlead.yaml").write_text("stop: {commands: [{run: 'true'}]}\n")
+
+    added = home.fairlead("hooks", "add", "../shared.py", "--yes").stdout
+
+    assert added.endswith(
+        f"it is in force in sessions that begin from now on; for those that run already: fairlead trust "
+        f"{home.project}/.fairlead.yaml\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = 1\ndef broken(:\n", ":2: SyntaxError: invalid syntax"),
+        ("def f():\n    pass\nreturn 1\n", ":3: SyntaxError: 'return' outside function"),
+        (
+            "manager = 1\nhooks: int\ndef f():\n    hooks = 2\n",
+            ": nothing in it is named 'hooks'; a hook file has `hooks =",
+        ),
+        ("", ": nothing in it is named 'hooks'; a hook file has `hooks ="),
+    ],
+)
+@pytest.mark.parametrize("words", [["hooks", "add"], ["trust"]])
+def test_a_file_that_cannot_be_a_hook_file_is_neither_trusted_nor_listed(
+    home: DaemonHome, words: list[str], text: str, why: str
+) -> None:
+    file = home.project / "bad.py"
+    file.write_text(text)
+
+    refused = home.fairlead(*words, "bad.py", "--yes")
+
+    assert refused.exit_code == 1
+    assert f"{file}{why}" in refused.stderr
+    assert refused.stderr.endswith("; correct the file, then run the command again\n")
+    assert home.fairlead("trust", "--list").stdout == "nobody has trusted a file with `fairlead trust` yet\n"
+    assert not (home.project / ".fairlead.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if True:\n    hooks = 1\n",
+        "from helper import hooks\n",
+        "import helper as hooks\n",
+        "from helper import *\n",
+        "def f():\n    global hooks\n    hooks = 1\n",
+        "globals()['hooks'] = 1\n",
+        "def __getattr__(name):\n    return 1\n",
+        "for (_, hooks) in ():\n    pass\n",
+        "print(hooks := 1)\n",
+    ],
+)
+def test_a_file_that_may_have_hooks_is_trusted(home: DaemonHome, text: str) -> None:
+    (home.project / "odd.py").write_text(text)
+    assert home.fairlead("trust", "odd.py", "--yes").exit_code == 0
+
+
+def test_a_policy_stays_trusted_when_a_file_is_taken_out(home: DaemonHome) -> None:
+    policy = home.project / ".fairlead.yaml"
+    assert home.fairlead("hooks", "add", "guards.py", "--yes").exit_code == 0
+    (home.project / "other.py").write_text(HOOKS)
+    assert home.fairlead("hooks", "add", "other.py", "--yes").exit_code == 0
+
+    removed = home.fairlead("hooks", "remove", "other.py", "--yes").stdout
+
+    assert removed == f"{policy} no longer lists {home.project}/other.py\n"
+    assert f"trusted  {policy}\n" in home.fairlead("trust", "--list").stdout
+    policy.write_text(policy.read_text() + "# mine\n")
+    assert home.fairlead("hooks", "remove", "guards.py", "--yes").stdout.endswith(
+        f"guards.py; sessions that began with it keep its hooks until: fairlead trust {policy}\n"
+    )
 
 
 @pytest.mark.parametrize("words", [["add", "guards.py"], ["remove", "guards.py"]])

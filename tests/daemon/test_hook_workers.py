@@ -179,6 +179,58 @@ def test_a_hook_that_keeps_the_interpreter_busy_is_denied_and_others_are_asked_a
         assert other.result().output.additional_context == "done"
 
 
+@pytest.mark.parametrize("command", ["match", "also"])
+def test_a_hook_that_keeps_the_interpreter_busy_has_its_own_limit_beside_hooks_without_one(
+    tmp_path: Path, workers: HookWorkers, command: str
+) -> None:
+    hooks = group(
+        tmp_path,
+        """
+        @hooks.on(PreToolUse, matcher="Write")
+        def other_tool(event):
+            pass
+
+        @hooks.on(PreToolUse, matcher=lambda event: event.tool_input["command"] == "also")
+        def before(event):
+            pass
+
+        @hooks.on(PreToolUse, matcher="Bash", timeout=0.4)
+        def backtrack(event):
+            re.match("(a+)+b", "a" * 60)
+
+        @hooks.on(PreToolUse)
+        def after(event):
+            pass
+        """,
+    )
+    started = monotonic()
+
+    with pytest.raises(HookWorkerError, match=r"they have not answered within 0\.4 s"):
+        workers.ask(hooks, ask(command))
+
+    assert monotonic() - started < 15
+
+
+def test_a_hook_may_take_as_long_as_its_own_limit_after_one_with_a_shorter_limit(
+    tmp_path: Path, workers: HookWorkers
+) -> None:
+    hooks = group(
+        tmp_path,
+        """
+        @hooks.on(PreToolUse, timeout=0.05, priority=1)
+        def quick(event):
+            pass
+
+        @hooks.on(PreToolUse, timeout=20)
+        def slow(event):
+            time.sleep(1)
+            return HookOutput().with_context("x" * 3_000_000)
+        """,
+    )
+
+    assert workers.ask(hooks, ask()).output.additional_context == "x" * 3_000_000
+
+
 def test_events_at_once_do_not_wait_for_each_other_and_survive_the_crash_of_one(
     tmp_path: Path, workers: HookWorkers
 ) -> None:

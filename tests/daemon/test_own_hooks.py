@@ -11,6 +11,7 @@ import pytest
 from daemon.daemon_home import until
 
 from fairlead.hooks.own import caller_variables
+from fairlead.policy import write_trusted
 from fairlead.process import is_alive
 
 if TYPE_CHECKING:
@@ -49,10 +50,16 @@ def check(event, ctx):
 def log(event, ctx):
     with open(os.path.join(ctx.cwd, "log.txt"), "a") as file:
         file.write(event.tool_input.get("command", "?") + "\\n")
+    if event.tool_input.get("command") == "raise":
+        raise ValueError("observed")
 
 
 @hooks.on(PostToolUse)
 async def after(event):
+    if event.tool_input["command"] == "raise":
+        raise ValueError("after")
+    if event.tool_input["command"] == "exit":
+        os._exit(0)
     return HookOutput().with_context("seen")
 """
 ENVIRONMENT = {"SECRET": "1", "TMUX_PANE": "%1"}
@@ -73,6 +80,14 @@ def project(home: DaemonHome) -> Path:
 def trust(home: DaemonHome) -> None:
     done = home.fairlead("trust", "guards.py", "--yes")
     assert done.exit_code == 0, done
+
+
+def record_trust(home: DaemonHome, *files: Path) -> None:
+    """Record what `fairlead trust` does; it refuses files that cannot be loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRLEAD_HOME", str(home.state))
+        for file in files:
+            write_trusted(str(file), file.read_bytes())
 
 
 def bash(home: DaemonHome, command: str, event: str = "PreToolUse", **fields: Any) -> bytes:
@@ -108,6 +123,36 @@ def test_a_hook_decides_and_the_journal_names_it(home: DaemonHome, project: Path
     assert (where, after) == (f"{project} {names} False", "seen")
 
 
+def test_the_journal_shows_the_failure_of_a_hook_that_cannot_block(home: DaemonHome, project: Path) -> None:
+    calls = [("raise", "PostToolUse"), ("exit", "PostToolUse"), ("raise", "PreToolUse"), ("ls", "PostToolUse")]
+    with home.daemon():
+        answers = [call(home, command, event) for command, event in calls]
+        recorded = [(one.verdict, one.hook, one.reason) for one in home.happened()]
+        listed = home.fairlead("events").stdout.splitlines()
+
+    ended = "the hooks of guards.py failed: their process has ended with exit code 0"
+    assert recorded == [
+        ("failed", "guards.after", "ValueError: after"),
+        ("failed", "guards.py", ended),
+        ("none", "guards.log", "ValueError: observed"),
+        ("said", "", ""),
+    ]
+    assert [one.exit_code for one in answers] == [0] * 4
+    assert re.search(r"PostToolUse .* failed .* guards\.after: ValueError: after$", listed[1])
+
+
+def test_the_journal_shows_the_failure_of_a_hook_without_a_daemon(open_home: DaemonHome) -> None:
+    home = open_home
+    (home.project / "guards.py").write_text(GUARDS)
+    (home.project / "helper.py").write_text("")
+    home.policy(POLICY)
+    trust(home)
+    assert call(home, "raise", "PostToolUse").exit_code == 0
+    until(home.happened, "the event is in the journal")
+    [record] = home.happened()
+    assert (record.route, record.verdict, record.hook) == ("cold", "failed", "guards.after")
+
+
 def test_what_changed_is_denied_until_it_is_trusted_again(home: DaemonHome, project: Path) -> None:
     with home.daemon():
         assert call(home, "ls").stdout == ""
@@ -128,6 +173,36 @@ def test_what_changed_is_denied_until_it_is_trusted_again(home: DaemonHome, proj
         assert reason(call(home, "banned")) == "other"
         assert home.fairlead("untrust", "guards.py", "--yes").exit_code == 0
         assert f"{project}/guards.py is not trusted, so its hooks do not run" in reason(call(home, "ls"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("from fairlead import HookManager\n\nraise SystemExit(3)\n", "{}:3: SystemExit: 3"),
+        ("", "TypeError: it has no HookManager named 'hooks'"),
+    ],
+)
+def test_of_several_files_the_one_that_cannot_be_loaded_is_named(
+    home: DaemonHome, project: Path, text: str, why: str
+) -> None:
+    (project / "bad.py").write_text(text)
+    (project / "more.py").write_text("from fairlead import HookManager\nhooks = HookManager()\n")
+    home.policy(POLICY.replace("guards.py", "guards.py, bad.py, more.py"))
+    with home.daemon():
+        assert reason(call(home, "ls")) == (
+            f"{project}/bad.py is not trusted, so its hooks do not run. "
+            f"Read it, and if its hooks may run: fairlead trust {project}/bad.py\n"
+            f"{project}/more.py is not trusted, so its hooks do not run. "
+            f"Read it, and if its hooks may run: fairlead trust {project}/more.py"
+        )
+        record_trust(home, project / "bad.py", project / "more.py")
+        cold = home.cold("PreToolUse", bash(home, "ls"), **ENVIRONMENT)
+        denied = call(home, "ls")
+        recorded = [one.hook for one in home.happened()]
+
+    failed = f"the hooks of bad.py failed: {why.format(project / 'bad.py')}; so this is denied"
+    assert [reason(denied), reason(cold)] == [failed] * 2
+    assert recorded == ["bad.py, more.py", "bad.py"]
 
 
 def test_a_slow_hook_is_waited_for_and_keeps_no_other_event_waiting(home: DaemonHome, project: Path) -> None:

@@ -16,12 +16,13 @@ from fairlead.errors import FairleadError
 from fairlead.events import HookEvent, HookOutput
 from fairlead.execute import cancelled_by_signals, execute, read_stdin, reserved_stdout, write_answer
 from fairlead.process import CancellationToken
+from fairlead.structs import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.decide import Decision, PolicyContext
+    from fairlead.decide import Decision, HooksDecision, PolicyContext
     from fairlead.events import Event
     from fairlead.policy import Guards, Layer
 
@@ -116,7 +117,7 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -
 
 
 def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, str]:
-    """Evaluate the event. Return the result, and the name of the policy's hook that decided it, or "".
+    """Evaluate the event. Return the result for the journal, and the policy's hook that decided or failed.
 
     Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate.
     """
@@ -133,17 +134,22 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _with_daemon_warning(event, policy, decide(event, policy, _guards(event, policy.layers)))
-        decision, hook = _decide_by_own_hooks(event, payload, policy, decision)
+        decision, answer = _decide_by_own_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
-        return execute(event, stdin, decision, cancellation=token, deadline=deadline), hook
+        settled = execute(event, stdin, decision, cancellation=token, deadline=deadline)
+    hook = answer.decided_by if answer is not None else ""
+    if answer is None or answer.failure is None:
+        return settled, hook
+    verdict, reason, hook = answer.failure.recorded(event, settled.verdict, settled.reason, hook)
+    return replace(settled, verdict=verdict, reason=reason), hook
 
 
 def _decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
-) -> tuple[Decision, str]:
-    """Call the hooks that the policy lists. Return the decision with their answer, and the hook that decided."""
-    if not any(layer.policy.hooks for layer in policy.layers):
-        return decision, ""
+) -> tuple[Decision, HooksDecision | None]:
+    """Call the hooks that the policy lists. Return the decision with their answer, and their answer."""
+    if not policy.lists_hooks:
+        return decision, None
     from fairlead.cli.hooks.decide import decide_by_own_hooks
 
     return decide_by_own_hooks(event, payload, policy, _guards(event, policy.layers), decision)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.decide._decision import GUARDED_EVENTS, NO_OPINION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
-    from fairlead.decide._own_hooks import HookCall, HooksDecision, ask_own_hooks
+    from fairlead.decide._own_hooks import HookCall, HookFailed, HooksDecision, ask_own_hooks
     from fairlead.decide._results import StepResult, StepStatus, blocks, would_block
     from fairlead.decide._settle import (
         Outcome,
@@ -39,6 +39,7 @@ __all__ = [
     "WAKE_EVENTS",
     "Decision",
     "HookCall",
+    "HookFailed",
     "HooksDecision",
     "IdleSettings",
     "Outcome",
@@ -79,7 +80,7 @@ __getattr__ = lazy_exports(
         "_decision": ("GUARDED_EVENTS", "NO_OPINION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
-        "_own_hooks": ("HookCall", "HooksDecision", "ask_own_hooks"),
+        "_own_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_own_hooks"),
         "_results": ("StepResult", "StepStatus", "blocks", "would_block"),
         "_settle": ("Outcome", "Settled", "begin_unchecked_stop", "plan_outcome", "settle", "verdict_of"),
     },

@@ -59,8 +59,8 @@ class PolicyContext:
         """No file may be read: the policies above the files of an event must be in the memory of this process too."""
         self.acting = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
         """The layers whose commands run and whose texts are shown: only files that are trusted."""
-        self.lists_hooks = any(layer.policy.hooks for layer in self.acting)
-        """Whether a trusted policy file lists hook files."""
+        self.lists_hooks = any(layer.policy.hooks for layer in layers)
+        """Whether a policy file lists hook files. It need not be trusted if they are."""
         self._planned: frozenset[str] | None = None
         self._notifications: Notifications | Literal[False] | None = False
         self._rules: Policy | None = None

@@ -12,15 +12,30 @@ from fairlead.events import HookOutput
 from fairlead.policy import find_hook_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from fairlead.decide._context import PolicyContext
+    from fairlead.decide._settle import Verdict
     from fairlead.events import Event
     from fairlead.hooks.own import EventReply, EventRequest
     from fairlead.policy import FileChange, Guards, HookFile, HookGroup
 
     AskHooks = Callable[[HookGroup, EventRequest], EventReply]
     """Asks a worker with the hooks of a group. Raises `HookWorkerError` if it gives no answer."""
+
+
+class HookFailed(msgspec.Struct, frozen=True):
+    """A failure of a hook that blocks nothing: at an event that cannot be blocked, or of a hook that observes."""
+
+    hook: str
+    """The hook, or the files whose process has failed."""
+    why: str
+
+    def recorded(self, event: Event, verdict: Verdict, reason: str, hook: str) -> tuple[Verdict, str, str]:
+        """Return the verdict, the reason and the hook for the journal, which would not show the failure otherwise."""
+        if verdict in {"none", "said"} and not (event.can_block or event.keeps_going):
+            return "failed", self.why, self.hook
+        return (verdict, reason, hook) if reason or hook else (verdict, self.why, self.hook)
 
 
 class HooksDecision(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +46,8 @@ class HooksDecision(msgspec.Struct, frozen=True, kw_only=True):
     """Lines for stderr."""
     decided_by: str = ""
     """The hook, or the file, whose answer counts."""
+    failure: HookFailed | None = None
+    """The first failure that blocks nothing."""
 
 
 class HookCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +76,7 @@ def ask_own_hooks(
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
     """
-    groups, refused = find_hook_groups(policy.acting)
+    groups, refused = find_hook_groups(policy.layers)
     state = _State(call)
     if refused:
         state.refuse(refused)
@@ -72,9 +89,9 @@ def ask_own_hooks(
             changes.clear()
         checked = guards.answer(rewritten, cached_only=policy.cached_only, changes=changes)
         if checked.blocked:
-            return HooksDecision(output=output.merge(checked), log=tuple(state.log))
+            return HooksDecision(output=output.merge(checked), log=tuple(state.log), failure=state.failure)
         output = output.merge(checked)
-    return HooksDecision(output=output, log=tuple(state.log), decided_by=state.decided_by)
+    return HooksDecision(output=output, log=tuple(state.log), decided_by=state.decided_by, failure=state.failure)
 
 
 class _State:
@@ -86,6 +103,7 @@ class _State:
         self.output = HookOutput()
         self.log: list[str] = []
         self.decided_by = ""
+        self.failure: HookFailed | None = None
         self.tool_input: dict[str, object] | None = None
 
     def refuse(self, files: tuple[HookFile, ...]) -> None:
@@ -94,7 +112,7 @@ class _State:
         if self._call.is_blocked:
             return
         if self._can_block:
-            self._deny(text, files[0].file)
+            self._deny(text, _names([file.file for file in files]))
         elif _is_new_message(self._call.event.session_id, text):
             self.output = self.output.with_system_message(text)
 
@@ -115,22 +133,29 @@ class _State:
         try:
             answer = ask(group, request)
         except HookWorkerError as error:
-            names = ", ".join(os.path.basename(file.file) for file in group.files)
+            names = _names([error.file] if error.file else [file.file for file in group.files])
             text = f"the hooks of {names} failed: {error}"
             if self._can_block and not request.observe_only:
-                self._deny(f"{text}; so this is denied", group.files[0].file)
+                self._deny(f"{text}; so this is denied", names)
             else:
                 self.log.append(text)
+                self.failure = self.failure or HookFailed(names, text)
             return
         self.log += answer.log
+        if answer.failed:
+            self.failure = self.failure or HookFailed(answer.failed, answer.failure)
         self.output = self.output.merge(answer.output)
         self.decided_by = answer.decided_by or self.decided_by
         if answer.output.updated_input is not None and hasattr(call.event, "tool_input"):
             self.tool_input = answer.output.updated_input
 
-    def _deny(self, text: str, file: str) -> None:
+    def _deny(self, text: str, names: str) -> None:
         self.output = self.output.merge(HookOutput.deny(text))
-        self.decided_by = os.path.basename(file)
+        self.decided_by = names
+
+
+def _names(files: Iterable[str]) -> str:
+    return ", ".join(os.path.basename(file) for file in files)
 
 
 def _is_new_message(session: str, text: str) -> bool:

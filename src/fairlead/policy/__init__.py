@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         find_interpreter,
         hook_path,
         read_hook_file,
+        runs_if_listed,
     )
     from fairlead.policy.trust._report import FileTrust, changed_meanings, trust_states
     from fairlead.policy.trust._session_policy import load_session_policy
@@ -166,6 +167,7 @@ __all__ = [
     "remove_trusted",
     "render_policy",
     "resolve",
+    "runs_if_listed",
     "schema_text",
     "shared_lookups",
     "shorten",
@@ -245,6 +247,7 @@ __getattr__ = lazy_exports(
             "find_interpreter",
             "hook_path",
             "read_hook_file",
+            "runs_if_listed",
         ),
         "trust._report": ("FileTrust", "changed_meanings", "trust_states"),
         "trust._session_policy": ("load_session_policy",),

@@ -12,7 +12,7 @@ from fairlead.decide import HookCall, ask_own_hooks
 from fairlead.hooks.own import LoadRequest, ask_once, caller_variables
 
 if TYPE_CHECKING:
-    from fairlead.decide import Decision, PolicyContext
+    from fairlead.decide import Decision, HooksDecision, PolicyContext
     from fairlead.events import Event
     from fairlead.hooks.own import EventReply, EventRequest
     from fairlead.policy import Guards, HookGroup
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
-) -> tuple[Decision, str]:
-    """Call the policy's hooks. Return the decision with their answer, and the hook that decided."""
+) -> tuple[Decision, HooksDecision]:
+    """Call the policy's hooks. Return the decision with their answer, and their answer."""
     call = HookCall(
         event=event,
         payload=payload,
@@ -34,7 +34,7 @@ def decide_by_own_hooks(
     output = decision.output.merge(answer.output)
     plan = None if output.blocked else decision.plan
     merged = msgspec.structs.replace(decision, output=output, plan=plan, log=decision.log + answer.log)
-    return merged, answer.decided_by
+    return merged, answer
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:

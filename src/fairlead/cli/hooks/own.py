@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from fairlead.cli.hooks.policy_text import with_hook, without_hook
-from fairlead.cli.policy.trust_hooks import trust_hook_file
+from fairlead.cli.policy.trust_hooks import TrustError, trust_hook_file
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.person import require_person, yes_option
 from fairlead.cli.support.screen import print_lines
@@ -21,6 +21,7 @@ from fairlead.policy import (
     read_hook_file,
     read_policy_text,
     read_trusted,
+    runs_if_listed,
     user_wide_file,
     write_trusted,
 )
@@ -51,7 +52,10 @@ class ListedHookFile(msgspec.Struct, frozen=True):
     cls=Command,
     arguments=(("FILE", "a Python file with a HookManager named `hooks`"),),
     examples=("fairlead hooks add guards.py", "fairlead hooks add --user ~/hooks/audit.py"),
-    exit_codes=((0, "it is trusted and listed"), (1, "not confirmed, run by an agent, or the policy is not valid")),
+    exit_codes=(
+        (0, "it is trusted and listed"),
+        (1, "not confirmed, run by an agent, or the file or the policy is not valid"),
+    ),
 )
 @click.argument("file", type=click.Path())
 @_user_option
@@ -73,24 +77,31 @@ def add(*, file: str, is_user: bool, yes: bool) -> int:
         print(f"{policy} lists it already")
         return 0
     text = with_hook(before, name)
-    was_trusted = not os.path.lexists(policy) or _is_trusted(policy, before)
-    _write(policy, text, (*_listed(before, policy), path))
-    if was_trusted and policy != user_wide_file():
-        write_trusted(policy, text)  # the rest of the policy was trusted before
-    print(f"listed in {policy}; {_start_text(policy, was_trusted=was_trusted)}")
+    is_trusted = _change(policy, before, text, (*_listed(before, policy), path))
+    is_at_once = is_trusted or runs_if_listed(policy, path)
+    print(f"listed in {policy}; it is in force {_start_text(policy, is_at_once=is_at_once)}")
     return 0
 
 
-def _is_trusted(policy: str, text: bytes) -> bool:
-    entry = read_trusted(policy)
-    return policy == user_wide_file() or (entry is not None and entry.text == text)
+def _start_text(policy: str, *, is_at_once: bool) -> str:
+    if is_at_once:
+        return "from the next event on"
+    return f"in sessions that begin from now on; for those that run already: fairlead trust {policy}"
 
 
-def _start_text(policy: str, *, was_trusted: bool) -> str:
-    """Return a text that says when the hook file takes effect."""
-    if was_trusted:
-        return "it is in force from the next event on"
-    return f"it is in force in sessions that begin from now on; for those that run already: fairlead trust {policy}"
+def _change(policy: str, before: bytes, text: bytes, expected: tuple[str, ...]) -> bool:
+    """Replace the text of a policy file, and return whether it is trusted: it is if it was trusted before."""
+    entry, is_new = read_trusted(policy), not os.path.lexists(policy)
+    _write(policy, text, expected)
+    if policy == user_wide_file():
+        return True
+    if not is_new and (entry is None or entry.text != before):
+        return False
+    try:
+        write_trusted(policy, text)
+    except OSError as error:
+        raise TrustError(f"cannot record that {policy} is trusted: {error.strerror or error}") from None
+    return True
 
 
 @click.command(
@@ -116,8 +127,9 @@ def remove(*, file: str, is_user: bool, yes: bool) -> int:
         raise UsageError(f"{policy} does not list {path}; see fairlead hooks list")
     require_person(f"take {path} out of {policy}", assume_yes=yes)
     names = [name for name in parse_layer(before, policy).policy.hooks if hook_path(policy, name) == path]
-    _write(policy, without_hook(before, names), tuple(other for other in listed if other != path))
-    print(f"{policy} no longer lists {path}")
+    is_trusted = _change(policy, before, without_hook(before, names), tuple(other for other in listed if other != path))
+    end = "" if is_trusted else f"; sessions that began with it keep its hooks until: fairlead trust {policy}"
+    print(f"{policy} no longer lists {path}{end}")
     return 0
 
 

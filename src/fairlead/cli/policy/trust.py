@@ -55,11 +55,12 @@ def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) ->
     """Yield what a person is asked to trust: the file or its changes, and the settings that need the trust to apply."""
     yield from changes_to_text(file, text, before)
     withheld = withheld_settings(layer, ())
-    yield (
-        f"With your trust it also applies: {', '.join(withheld)}"
-        if withheld
-        else "It only has rules, which apply already."
-    )
+    if withheld:
+        yield f"With your trust it also applies: {', '.join(withheld)}"
+    elif layer.policy.hooks:
+        yield "It only has rules, and hooks that you have trusted, which apply already."
+    else:
+        yield "It only has rules, which apply already."
 
 
 def list_files() -> tuple[ListedFile, ...]:
@@ -96,7 +97,10 @@ def _print_list(*, as_json: bool) -> int:
     cls=Command,
     arguments=(("PATH", "a policy, a Python file with hooks, or a folder with a policy in it or above (default: .)"),),
     examples=("fairlead trust", "fairlead trust vendor/tool/.fairlead.yaml", "fairlead trust --list --json"),
-    exit_codes=((0, "trusted, or listed"), (1, "not confirmed, run by an agent, or there is no valid policy")),
+    exit_codes=(
+        (0, "trusted, or listed"),
+        (1, "not confirmed, run by an agent, or the file or the policy is not valid"),
+    ),
 )
 @click.argument("path", metavar="[PATH]", default=".", type=click.Path())
 @click.option("--yes", "assume_yes", is_flag=True, help="Do not ask for a confirmation.")
@@ -110,7 +114,7 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
     and those that you trust here. A file that changes afterwards is not trusted any more. Only a person can trust.
 
     A Python file that a policy lists under `hooks` is trusted together with the modules of the project that it imports.
-    Until it is trusted, its hooks do not run, and events that they could block are denied.
+    Until it is trusted, its hooks do not run, and every event that can be blocked is denied.
     """
     if lists:
         return _print_list(as_json=as_json)

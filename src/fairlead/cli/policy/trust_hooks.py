@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli.support.person import require_person
 from fairlead.cli.support.screen import print_lines
 from fairlead.errors import FairleadError, UsageError
-from fairlead.hooks.own import find_imports
+from fairlead.hooks.own import find_imports, find_problem
 from fairlead.policy import find_interpreter, read_hook_file, read_trusted, write_trusted
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 class TrustError(FairleadError):
     """The record of trusted files cannot be written."""
+
+
+class HookFileError(FairleadError):
+    """A Python file cannot be a hook file."""
 
 
 def is_hook_file(path: str) -> bool:
@@ -35,6 +39,8 @@ def trust_hook_file(path: str, *, assume_yes: bool) -> None:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     interpreter, before = find_interpreter(file), read_trusted(file)
+    if problem := find_problem(interpreter, file):
+        raise HookFileError(f"{problem}; correct the file, then run the command again")
     modules = find_imports(interpreter, file)
     modules.pop(os.path.realpath(file), None)
     state = read_hook_file(file)

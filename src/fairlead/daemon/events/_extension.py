@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from fairlead.decide import find_event_policy
+from fairlead.decide import HookFailed, find_event_policy
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput
 from fairlead.policy import Notifications, Plan
@@ -125,6 +125,8 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
     """The output must be undone if the reply is not delivered."""
     decided_by: str = ""
     """The user's own hook that has decided, for the journal."""
+    failure: HookFailed | None = None
+    """A failure of the user's own hooks that blocks nothing, for the journal."""
 
     def merge(self, other: Reaction) -> Reaction:
         """Return both reactions as one."""
@@ -137,6 +139,7 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
             start_wait=self.start_wait or other.start_wait,
             undoable=self.undoable or other.undoable,
             decided_by=other.decided_by or self.decided_by,
+            failure=self.failure or other.failure,
         )
 
 

@@ -133,8 +133,8 @@ class EventHandler:
             self._durations.note_in_thread((request.cwd, request.event), perf_counter() - started)
         steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
         try:
-            hook = reaction.decided_by if reaction is not None else ""
-            self._record(request, payload, event, reply, steps, started, hook, inline=inline)
+            recorded, hook = (reply, "") if reaction is None else _recorded(event, reply, reaction)
+            self._record(request, payload, event, recorded, steps, started, hook, inline=inline)
         except (FairleadError, OSError):
             self._extensions.undo(request.id)
             raise
@@ -154,17 +154,18 @@ class EventHandler:
         """
         started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
-        hook = ""
+        reaction = Reaction()
         try:
             event = client.parse(payload, request.event)
             context = EventContext(event, request, client, inline=False, payload=payload, may_wait=True)
             reaction = self._react(context) or Reaction()
-            hook = reaction.decided_by
             output = _output_without_caller(event, reaction)
         except Exception as error:  # noqa: BLE001 - the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
         document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
-        reply = HookReply(OK, verdict=verdict_of(output), reason=output.reason or "")
+        reply, hook = HookReply(OK, verdict=verdict_of(output), reason=output.reason or ""), reaction.decided_by
+        if event is not None:
+            reply, hook = _recorded(event, reply, reaction)
         try:
             self._record(request, payload, event, reply, 0, started, hook)
         except (FairleadError, OSError) as error:
@@ -330,6 +331,14 @@ def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookRep
     if reaction.start_wait is not None and verdict != "blocked":
         return reaction.start_wait(reply)
     return reply
+
+
+def _recorded(event: Event, reply: HookReply, reaction: Reaction) -> tuple[HookReply, str]:
+    """Return the reply as the journal records it, and the user's own hook that has decided or failed."""
+    if reaction.failure is None:
+        return reply, reaction.decided_by
+    verdict, reason, hook = reaction.failure.recorded(event, reply.verdict, reply.reason, reaction.decided_by)
+    return msgspec.structs.replace(reply, verdict=verdict, reason=reason), hook
 
 
 def _output_without_caller(event: Event, reaction: Reaction) -> HookOutput:

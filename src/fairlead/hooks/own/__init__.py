@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ask_once,
         caller_variables,
         find_imports,
+        find_problem,
     )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ask_once",
     "caller_variables",
     "find_imports",
+    "find_problem",
 ]
 
 __getattr__ = lazy_exports(
@@ -43,6 +45,7 @@ __getattr__ = lazy_exports(
             "ask_once",
             "caller_variables",
             "find_imports",
+            "find_problem",
         ),
     },
 )

@@ -23,20 +23,35 @@ class NotTrusted(ImportError):
     """A module of the project has changed since the hooks were trusted, or was not trusted with them."""
 
 
-def load_hooks(files: Iterable[str], digests: Mapping[str, str]) -> HookManager:
-    """Return a manager with the hooks of all files. Exceptions of the files are not caught."""
+class LoadError(Exception):
+    """A hook file cannot be loaded. The message is one line, with file name and line number."""
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
+def load_hooks(files: Sequence[str], digests: Mapping[str, str]) -> HookManager:
+    """Return a manager with the hooks of all files. Raises `LoadError` if one of them cannot be loaded."""
     sys.meta_path.insert(0, _TrustedFinder(digests))
     manager = HookManager()
     for file in files:
-        module = _load(file, digests)
-        named = getattr(module, _MANAGER_NAME, None)
-        if not isinstance(named, HookManager):
-            raise TypeError(f"it has no HookManager named {_MANAGER_NAME!r}")
-        manager.include(named, prefix=f"{module.__name__}.")
+        try:
+            _include(manager, file, digests)
+        except BaseException as error:  # a hook file may raise anything, SystemExit too
+            raise LoadError(_describe(error, files), file) from error
     return manager
 
 
-def describe_load_error(error: BaseException, files: Iterable[str]) -> str:
+def _include(manager: HookManager, file: str, digests: Mapping[str, str]) -> None:
+    module = _load(file, digests)
+    named = getattr(module, _MANAGER_NAME, None)
+    if not isinstance(named, HookManager):
+        raise TypeError(f"it has no HookManager named {_MANAGER_NAME!r}")
+    manager.include(named, prefix=f"{module.__name__}.")
+
+
+def _describe(error: BaseException, files: Iterable[str]) -> str:
     """Return an error that a hook file raised as one line, with file name and line number."""
     own = set(files)
     if isinstance(error, SyntaxError) and error.filename:

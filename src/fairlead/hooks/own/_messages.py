@@ -2,7 +2,8 @@
 
 The owner first sends a `LoadRequest`. Its reply is JSON, because an interpreter without msgspec has to reply, too. Each
 later message of the owner passes a socket to the worker. An event is sent on one of these sockets, and the reply comes
-back on the same; there are as many sockets as concurrent events.
+back on the same; there are as many sockets as concurrent events. Before the reply may come numbers: each is how many
+seconds the hook has that is called next, if the owner would wait for another time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ EVENT_LIMIT = 30.0
 """Seconds that all hooks of an event have together, whatever their own limits."""
 
 _LENGTH = 4
-_READ_SIZE = 65536
+_READ_SIZE = 1024 * 1024
 
 
 class LoadRequest(msgspec.Struct, frozen=True, array_like=True):
@@ -36,6 +37,8 @@ class LoadReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
     problem: str = ""
     """The reason why the files cannot be used."""
+    file: str = ""
+    """The file that is the reason."""
     limits: dict[str, float] = {}
     """Event → the seconds that all of its hooks may take together. `*` is for events without a type."""
     observed: tuple[str, ...] = ()
@@ -73,6 +76,10 @@ class EventReply(msgspec.Struct, frozen=True, array_like=True):
     """Whether a hook has not returned within its limit, and still runs."""
     memory: int = 0
     """Bytes of memory that the worker uses."""
+    failed: str = ""
+    """The first hook of `log`."""
+    failure: str = ""
+    """How it failed."""
 
 
 def send(connection: socket, data: bytes) -> None:
@@ -82,12 +89,14 @@ def send(connection: socket, data: bytes) -> None:
 
 def receive(connection: socket) -> bytes:
     """Return the next message. Raises `EOFError` if the other side has closed, `TimeoutError` if it is slow."""
-    data = connection.recv(_READ_SIZE)
-    while data and (len(data) < _LENGTH or len(data) < _LENGTH + int.from_bytes(data[:_LENGTH], "big")):
-        more = connection.recv(_READ_SIZE)
+    return _read(connection, int.from_bytes(_read(connection, _LENGTH), "big"))
+
+
+def _read(connection: socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = connection.recv(min(size - len(data), _READ_SIZE))
         if not more:
-            break
-        data += more
-    if len(data) < _LENGTH or len(data) < _LENGTH + int.from_bytes(data[:_LENGTH], "big"):
-        raise EOFError("the other side has closed the connection")
-    return data[_LENGTH:]
+            raise EOFError("the other side has closed the connection")
+        data = data + more if data else more
+    return data

@@ -34,6 +34,7 @@ _LOAD_LIMIT = 20.0
 _GRACE = 0.5
 """Seconds added to the limit of the hooks. The worker enforces the limit itself, unless its interpreter hangs."""
 _SCAN_LIMIT = 30.0
+_REPLY: msgspec.msgpack.Decoder[EventReply | float] = msgspec.msgpack.Decoder(EventReply | float)
 _SOCKET = 3
 
 
@@ -46,8 +47,10 @@ def caller_variables(client: str) -> tuple[str, ...]:
 class HookWorkerError(FairleadError):
     """A worker could not be started, or has died."""
 
-    def __init__(self, message: str, *, is_suspect: bool = False) -> None:
+    def __init__(self, message: str, *, file: str = "", is_suspect: bool = False) -> None:
         super().__init__(message)
+        self.file = file
+        """The hook file that is the cause; empty if it is not known."""
         self.is_suspect = is_suspect
         """Whether the hooks of another event may be the cause, because the worker handled several at the same time."""
 
@@ -87,7 +90,7 @@ class WorkerProcess:
         except (EOFError, OSError):
             raise HookWorkerError(f"their process {self.end('has ended')} while it loaded them") from None
         if loaded.problem:
-            raise HookWorkerError(loaded.problem)
+            raise HookWorkerError(loaded.problem, file=loaded.file)
         self._control.settimeout(None)
         return loaded
 
@@ -111,11 +114,13 @@ class WorkerProcess:
             connection = connection or self._open_connection()
             connection.settimeout(limit + _GRACE)
             send(connection, data)
-            answer = msgspec.msgpack.decode(receive(connection), type=EventReply)
+            while isinstance(answer := _REPLY.decode(receive(connection)), float):
+                limit = answer
+                connection.settimeout(limit + _GRACE)
         except TimeoutError:
             _close(connection)
-            self.end(f"was ended, because its hooks had not answered within {limit:g} s")
-            text = f"they have not answered within {limit:g} s"
+            self.end(f"was ended, because its hooks had not answered within {limit:.3g} s")
+            text = f"they have not answered within {limit:.3g} s"
             raise HookWorkerError(text, is_suspect=not self._alone_at_end) from None
         except (EOFError, OSError, msgspec.DecodeError):
             _close(connection)
@@ -177,9 +182,22 @@ def find_imports(interpreter: str, file: str) -> dict[str, str]:
 
     Raises `HookWorkerError` if the interpreter cannot be run.
     """
+    return msgspec.json.decode(_run_script("_imports.py", interpreter, file), type=dict[str, str])
+
+
+def find_problem(interpreter: str, file: str) -> str:
+    """Return why a file cannot be a hook file, as far as that can be seen without running it; empty if it may be one.
+
+    Raises `HookWorkerError` if the interpreter cannot be run.
+    """
+    return _run_script("_check.py", interpreter, file).decode(errors="replace")
+
+
+def _run_script(name: str, interpreter: str, file: str) -> bytes:
+    """Run a script of this folder by the interpreter of a hook file, and return what it prints."""
     from subprocess import run
 
-    command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/_imports.py", file]
+    command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/{name}", file]
     try:
         done = run(command, capture_output=True, check=False, timeout=_SCAN_LIMIT, env=_environment(interpreter))  # noqa: S603 - no shell
     except OSError as error:
@@ -187,7 +205,7 @@ def find_imports(interpreter: str, file: str) -> dict[str, str]:
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise HookWorkerError(f"{command[0]} cannot read {file}: {last}")
-    return msgspec.json.decode(done.stdout, type=dict[str, str])
+    return done.stdout
 
 
 def _spawn(interpreter: str, folder: str, output: int) -> tuple[socket.socket, int]:

@@ -19,7 +19,7 @@ from fairlead.hooks._call import OBSERVE, call_hooks, describe
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._limits import time_left
 from fairlead.hooks._sync import call_sync
-from fairlead.hooks.own._load import describe_load_error, load_hooks
+from fairlead.hooks.own._load import LoadError, load_hooks
 from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest, receive, send
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fairlead.hooks._hook import RegisteredHook
     from fairlead.hooks._manager import HookManager
 
+_MIN_CHANGE = 0.01
+"""Seconds by which the owner's time limit has to differ from that of a hook to be changed."""
 _MAX_DATA = 2 * 1024**3
 """Bytes. A hook that allocates more gets a `MemoryError`."""
 _MAX_CPU = 900
@@ -45,17 +47,20 @@ def serve(number: int) -> None:
     request = msgspec.msgpack.decode(receive(control), type=LoadRequest)
     try:
         manager = load_hooks(request.files, request.digests)
-    except BaseException as error:  # noqa: BLE001 - a hook file may raise anything, SystemExit too
-        send(control, msgspec.json.encode(LoadReply(describe_load_error(error, request.files))))
+    except LoadError as error:
+        send(control, msgspec.json.encode(LoadReply(str(error), error.file)))
         os._exit(1)
-    send(control, msgspec.json.encode(_describe(manager)))
+    loaded = _describe(manager)
+    send(control, msgspec.json.encode(loaded))
     with suppress(OSError):
         while True:
             data, numbers, _, _ = socket.recv_fds(control, 1, 1)
             if not data:
                 break
             connection = socket.socket(fileno=numbers[0])
-            Thread(target=_serve_connection, args=(manager, connection), name="fairlead-events", daemon=True).start()
+            Thread(
+                target=_serve_connection, args=(manager, loaded, connection), name="fairlead-events", daemon=True
+            ).start()
     os._exit(0)  # does not wait for running hooks
 
 
@@ -84,28 +89,46 @@ def _describe(manager: HookManager) -> LoadReply:
     return LoadReply(limits=limits, observed=tuple(observed))
 
 
-def _serve_connection(manager: HookManager, connection: socket.socket) -> None:
+class _OwnersLimit:
+    """How long the owner waits for a reply: for each hook as long as that hook may take."""
+
+    def __init__(self, connection: socket.socket, limit: float) -> None:
+        self._connection = connection
+        self._until = monotonic() + limit
+
+    def change(self, limit: float) -> None:
+        """Have the owner wait for so many seconds from now on."""
+        until = monotonic() + limit
+        if limit > 0 and abs(until - self._until) > _MIN_CHANGE:
+            send(self._connection, msgspec.msgpack.encode(limit))
+            self._until = until
+
+
+def _serve_connection(manager: HookManager, loaded: LoadReply, connection: socket.socket) -> None:
     decoder = msgspec.msgpack.Decoder(EventRequest)
     with suppress(EOFError, OSError):
         while True:
             ask = decoder.decode(receive(connection))
+            limit = _OwnersLimit(connection, loaded.limit_of(ask.event, observe_only=ask.observe_only) or EVENT_LIMIT)
             try:
-                answer = msgspec.msgpack.encode(_answer(manager, ask))
+                answer = msgspec.msgpack.encode(_answer(manager, ask, limit))
             except Exception as error:  # noqa: BLE001 - an answer that cannot be sent is a failed hook
                 text = f"the hooks have answered what cannot be sent: {type(error).__name__}: {error}"
                 answer = msgspec.msgpack.encode(EventReply(HookOutput.deny(text)))
             send(connection, answer)
 
 
-def _answer(manager: HookManager, ask: EventRequest) -> EventReply:
+def _answer(manager: HookManager, ask: EventRequest, limit: _OwnersLimit) -> EventReply:
     event = client_named(ask.client).parse(ask.payload, ask.event)
     if ask.tool_input is not None:
         event = msgspec.structs.replace(event, tool_input=ask.tool_input)
     context = HookContext(event.session_id, cwd=event.cwd or ask.cwd, env=ask.env, deadline=monotonic() + EVENT_LIMIT)
-    return _fire(manager, event, context, observe_only=ask.observe_only)
+    return _fire(manager, event, context, limit, observe_only=ask.observe_only)
 
 
-def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_only: bool) -> EventReply:
+def _fire(
+    manager: HookManager, event: Event, context: HookContext, limit: _OwnersLimit, *, observe_only: bool
+) -> EventReply:
     """Fire an event like `HookManager.fire_sync`, and record which hook decided."""
     hooks = manager._index.for_event(event).hooks  # noqa: SLF001 - of the same package
     if observe_only:
@@ -115,7 +138,9 @@ def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_o
     try:
         hook, current = next(calls)
         while True:
-            called = call_sync(hook, current, context, time_left(hook, context, manager.timeout))
+            seconds = time_left(hook, context, manager.timeout)
+            limit.change(seconds)
+            called = call_sync(hook, current, context, seconds)
             own = _strength(hook, called, can_block=event.can_block)
             if own and own >= strength:
                 strength, decided_by = own, hook.name
@@ -123,14 +148,16 @@ def _fire(manager: HookManager, event: Event, context: HookContext, *, observe_o
     except StopIteration as stop:
         result = stop.value
     observers = {hook.name for hook in hooks if hook.phase == OBSERVE}
-    log = tuple(
-        f"hook {run.name!r} failed on {event.event_name}: {describe(run.error)}"
+    failures = [
+        (run.name, describe(run.error))
         for run in result.failures
         if run.error is not None and (not event.can_block or run.name in observers)
-    )
+    ]
+    log = tuple(f"hook {name!r} failed on {event.event_name}: {why}" for name, why in failures)
+    first = failures[0] if failures else ("", "")
     is_stuck = any(run.outcome == "timed out" for run in result.runs)
     sys.stdout.flush()
-    return EventReply(result.output, decided_by, log, is_stuck, _memory())
+    return EventReply(result.output, decided_by, log, is_stuck, _memory(), *first)
 
 
 def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> int:

@@ -7,13 +7,14 @@ from time import time_ns
 
 from fairlead.policy.config._disk_cache import MIN_AGE
 from fairlead.policy.trust._store import entry_path, read_trusted
-from fairlead.structs import Struct
+from fairlead.structs import Struct, ValidationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fairlead.policy.config._types import Layer
+    from fairlead.policy.trust._store import TrustedFile
 
     Stamp = tuple[int, int, int] | None
 
@@ -48,22 +49,93 @@ class HookGroup(Struct, frozen=True):
 
 
 def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tuple[HookFile, ...]]:
-    """Return the hook files of policies in their order, the trusted ones in groups, and those that are not trusted."""
+    """Return the hook files of policies in their order, the trusted ones in groups, and those that are not trusted.
+
+    Of a policy that is not trusted, only hook files count that a person has trusted: a change of the policy must not
+    switch a guard off, and its list alone must not have anything run.
+    """
     groups: dict[tuple[str, str], list[HookFile]] = {}
     refused: list[HookFile] = []
     seen: set[str] = set()
-    for layer in layers:
-        for name in layer.policy.hooks:
-            path = hook_path(layer.file, name)
-            if path in seen:
-                continue
-            seen.add(path)
-            found = read_hook_file(path)
-            if found.problem:
-                refused.append(found)
-            else:
-                groups.setdefault((layer.file, found.interpreter), []).append(found)
+    for layer, path in _listed_files(layers):
+        if path in seen:
+            continue
+        seen.add(path)
+        found = read_hook_file(path)
+        if found.problem:
+            refused.append(found)
+        else:
+            groups.setdefault((layer.file, found.interpreter), []).append(found)
     return tuple(HookGroup(*key, tuple(files)) for key, files in groups.items()), tuple(refused)
+
+
+def _listed_files(layers: Sequence[Layer]) -> Iterator[tuple[Layer, str]]:
+    """Yield the hook files that count, each with a layer that lists it."""
+    listed = [
+        (layer, hook_path(layer.file, name))
+        for layer in layers
+        if not layer.trusted or _contributes(layer, layers)
+        for name in layer.policy.hooks
+    ]
+    by_trusted = {os.path.realpath(path) for layer, path in listed if layer.trusted}
+    for layer, path in listed:
+        if layer.trusted:
+            yield layer, path
+        elif (real := os.path.realpath(path)) not in by_trusted and runs_if_listed(layer.file, path):
+            yield layer, real  # the modules beside this file are those that a person has trusted
+
+
+def _contributes(layer: Layer, layers: Sequence[Layer]) -> bool:
+    """Return whether the hooks of a trusted layer count: once for a worktree, from a copy that is trusted."""
+    if layer.runs_commands:
+        return True
+    return any(one.runs_commands and not one.trusted and one.folder == layer.folder for one in layers)
+
+
+def runs_if_listed(policy_file: str, path: str) -> bool:
+    """Return whether the hooks of a file run even if the policy that lists it has changed since it was trusted.
+
+    They do if a person has trusted the hook file, and if it is in the folder of the policy, which is the working
+    directory of its hooks, or was listed by the policy as a person trusted it. Otherwise a cloned repository could have
+    a hook of another project run in its own folder.
+    """
+    real = os.path.realpath(path)
+    if read_trusted(real) is None:
+        return False
+    folder = os.path.realpath(os.path.dirname(policy_file))
+    if real.startswith(f"{folder.rstrip('/')}/") and _is_by_the_owner(policy_file, real):
+        return True
+    entry = None if os.path.islink(policy_file) else read_trusted(policy_file)
+    return entry is not None and path in _listed_when_trusted(policy_file, entry)
+
+
+def _is_by_the_owner(policy_file: str, path: str) -> bool:
+    """Return whether a policy belongs to this user, to root or to the owner of a hook file: /tmp may have another's."""
+    try:
+        return os.lstat(policy_file).st_uid in {os.geteuid(), 0, os.stat(path).st_uid}
+    except OSError:
+        return True  # one of them was deleted
+
+
+_trusted_lists: dict[tuple[str, str], tuple[str, ...]] = {}
+"""Policy file and digest → the hook files that it lists."""
+
+
+def _listed_when_trusted(policy_file: str, entry: TrustedFile) -> tuple[str, ...]:
+    from fairlead.policy.config._errors import PolicyError
+    from fairlead.policy.config._files import parse_layer
+
+    key = policy_file, entry.digest
+    known = _trusted_lists.get(key)
+    if known is None:
+        try:
+            names = parse_layer(entry.text, policy_file).policy.hooks
+        except (PolicyError, ValidationError):  # written for another version
+            names = []
+        if len(_trusted_lists) >= _MAX_STATES:
+            _trusted_lists.clear()
+        known = _trusted_lists[key] = tuple(hook_path(policy_file, name) for name in names)
+    return known
 
 
 def hook_path(policy_file: str, name: str) -> str:

@@ -168,14 +168,15 @@ def _snapshot_layer(layer: Layer, snapshot: PolicySnapshot) -> Layer | None:
 
 
 def _notices(layers: Sequence[Layer], snapshot: PolicySnapshot) -> list[Notice]:
-    from fairlead.policy.trust._withheld import withheld_settings
+    from fairlead.policy.trust._withheld import only_adds_hooks, withheld_settings
 
     notices: dict[str, Notice] = {}
     for layer in layers:
         if layer.trusted or layer.digest in snapshot.notified:
             continue
-        if layer.file in snapshot.files:
-            notices[layer.digest] = Notice(layer.digest, _changed(layer.file))
+        if recorded := snapshot.files.get(layer.file):
+            if not only_adds_hooks(layer, recorded.document):
+                notices[layer.digest] = Notice(layer.digest, _changed(layer.file))
         elif withheld := withheld_settings(layer, [other for other in layers if other.trusted]):
             notices[layer.digest] = Notice(layer.digest, _untrusted(layer.file, withheld))
     return list(notices.values())

@@ -47,4 +47,6 @@ class OwnHooks(EventExtension):
         decision = ask_own_hooks(call, policy, context.guards, self._workers.ask, context.changes)
         if decision == _NO_OPINION:
             return None
-        return Reaction(output=decision.output, log=decision.log, decided_by=decision.decided_by)
+        return Reaction(
+            output=decision.output, log=decision.log, decided_by=decision.decided_by, failure=decision.failure
+        )
