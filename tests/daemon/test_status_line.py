@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from daemon.daemon_home import PATIENCE, until
+from daemon.callers import client
+from daemon.daemon_home import LAUNCHER, PATIENCE, until
 from daemon.talk import talk
 
 from fairlead.ipc import stream_events
@@ -16,6 +17,7 @@ from fairlead.ipc import stream_events
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from daemon.callers import Process
     from daemon.daemon_home import DaemonHome
 
 RECORDED = json.loads(Path(__file__).parents[1].joinpath("sessions/status_lines/2.1.325.json").read_text("utf-8"))
@@ -184,3 +186,22 @@ def test_a_daemon_that_is_older_than_its_launcher_goes(home: DaemonHome) -> None
         answer = talk(home.socket, "POST", "/v1/events/StatusLine", status(), fairlead_version="99.0.0")
         assert answer.status == 426
         daemon.wait(PATIENCE)
+
+
+def test_a_cost_that_a_continued_client_reports_before_its_first_event_counts_from_zero(live: DaemonHome) -> None:
+    """Its process began within two seconds of the one that was killed, whose events were the last ones."""
+    with client(live) as killed:
+        killed.event("SessionStart", NAME)
+        costs(killed, 0.4, 1.0)
+    with client(live) as continued:
+        costs(continued, 0.0, 0.1)
+        continued.event("SessionStart", NAME)
+        costs(continued, 2.0, 0.2)
+    assert row(live)["usage"]["cost_usd"] == pytest.approx(2.4)
+
+
+def costs(client: Process, usd: float, seconds: float) -> None:
+    """Let a client that has run for some seconds report what the session has cost."""
+    payload = status(cost={**RECORDED["cost"], "total_cost_usd": usd, "total_duration_ms": seconds * 1000})
+    done = client.run([str(LAUNCHER), "StatusLine"], payload.decode())
+    assert (done.stderr, done.exit_code) == ("", 0)

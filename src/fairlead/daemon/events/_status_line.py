@@ -36,7 +36,8 @@ def answer_status_line(tracker: SessionTracker, request: HookRequest, payload: b
 def _set_usage(tracker: SessionTracker, status: StatusLine, request: HookRequest) -> Session:
     now = time()
     began = 0.0 if status.seconds is None else now - status.seconds
-    return tracker.set_usage(_session(status, request, now), status.usage, began)
+    caller = request.caller.pid, request.caller.start
+    return tracker.set_usage(_session(status, request, now), status.usage, began, caller)
 
 
 def _session(status: StatusLine, request: HookRequest, now: float) -> Session:

@@ -17,6 +17,7 @@ import msgspec
 
 from fairlead.clients import Usage, client_or_default
 from fairlead.daemon.events._extension import EventExtension
+from fairlead.daemon.sessions._facts import reporting_pid
 from fairlead.daemon.sessions._public import public
 from fairlead.daemon.sessions._saved_state import SavedState, read_saved_state, write_saved_state
 from fairlead.errors import FairleadError
@@ -217,10 +218,11 @@ class SessionTracker(EventExtension):
         if self._registry.revision != before:
             self._notify()
 
-    def set_usage(self, session: Session, usage: Usage, began: float) -> Session:
+    def set_usage(self, session: Session, usage: Usage, began: float, caller: Process) -> Session:
         """Store the usage of a session; `session` is added if it is not known. Returns the updated session.
 
-        `began` is when the client's process that reports the usage was started; 0 if that is not known.
+        `began` is when the client's process that reports the usage was started; 0 if that is not known. `caller` has
+        sent the report: the client, or a shell between the client and the launcher.
         """
         self.apply_queued()
         known = self._registry.by_id.get(session.id, session)
@@ -232,7 +234,7 @@ class SessionTracker(EventExtension):
                 folder=known.project or known.cwd or session.cwd,
                 counter=usage.cost_usd,
                 began=began,
-                pid=known.pid,
+                pid=reporting_pid(known, caller),
             )
             self._add_cost(report, known.previous)
             total = self.costs.total(known.id)
