@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ def test_two_sessions_that_change_one_file_are_told_and_a_lease_stops_the_other(
             asks(second, "Change the parser.", "Second leaves it.")
             assert leased.read_text() == "one\n"
             assert (here.project / "other.py").read_text() == "four\n"
+            first.until(lambda: has_queued_mail(first), "the message to the holder is sent")
             asks(first, "Change the parser.", "First is through.")
             assert leased.read_text() == "five\n"
 
@@ -70,6 +72,11 @@ def test_two_sessions_that_change_one_file_are_told_and_a_lease_stops_the_other(
         assert [request.holds("wanted to change") for request in to_first[3:5]] == [False, True], (
             "the holder hears of it"
         )
+
+
+def has_queued_mail(person: Person) -> bool:
+    """Return whether an agent has mail that it was not shown."""
+    return any(agent["queued"] for agent in json.loads(person.fairlead("agents", "--json").stdout)["agents"])
 
 
 def asks(person: Person, prompt: str, answer: str) -> None:
