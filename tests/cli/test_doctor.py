@@ -730,7 +730,12 @@ def test_a_hook_file_that_has_changed_is_an_error_until_it_is_trusted_again(runn
     assert report.text("policy.hooks") == f"hooks of your own, as you trusted them: {file}"
 
     file.write_text(HOOKS + "# more\n")
-    assert running.home.hook("PreToolUse", running.home.payload(tool_name="Bash", tool_input={})).exit_code == 2
+    assert (
+        running.home.hook(
+            "PreToolUse", running.home.payload(tool_name="Bash", tool_input={"command": "true"})
+        ).exit_code
+        == 2
+    )
     report = running.doctor()
     only(report, "install.partial", "policy.hook_changed")
     assert report.text("policy.hook_changed").startswith(
@@ -746,6 +751,19 @@ def test_a_hook_file_that_has_changed_is_an_error_until_it_is_trusted_again(runn
     only(report, "install.partial", "policy.hook_changed")
     assert f"{helper}, which {file} imports, has changed" in report.text("policy.hook_changed")
     assert report.found["policy.hook_changed"]["advice"] == f"fairlead trust {file}"
+
+
+def test_hooks_of_ones_own_are_not_called(running: Installation) -> None:
+    running.keep_hooks("PreToolUse")
+    file = trusted_hooks(running)
+    file.write_text(HOOKS.replace("return None", "open(__file__ + '.called', 'w').close()"))
+    assert running.home.fairlead("trust", str(file), "--yes").exit_code == 0
+
+    only(running.doctor(), "install.partial")
+    assert not file.with_name("guards.py.called").exists()
+
+    done = running.home.hook("PreToolUse", running.home.payload(tool_name="Bash", tool_input={"command": "true"}))
+    assert file.with_name("guards.py.called").exists(), done
 
 
 def test_a_hook_file_that_nobody_trusts_is_an_error(stopped: Installation) -> None:

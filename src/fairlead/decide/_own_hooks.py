@@ -9,6 +9,7 @@ import msgspec
 
 from fairlead.decide._decision import GUARDED_EVENTS
 from fairlead.events import HookOutput
+from fairlead.journal import DOCTOR_SESSION
 from fairlead.policy import find_hook_groups
 
 if TYPE_CHECKING:
@@ -74,13 +75,14 @@ def ask_own_hooks(
 
     `changes` then contains the files that the rewritten call changes.
 
-    A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked.
+    A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked. The events of
+    `fairlead doctor`, which must have no side effects, reach no hook.
     """
     groups, refused = find_hook_groups(policy.layers)
     state = _State(call)
     if refused:
         state.refuse(refused)
-    for group in groups:
+    for group in groups if call.event.session_id != DOCTOR_SESSION else ():
         state.ask(group, ask)
     output = state.output
     if state.tool_input is not None and guards is not None and call.event.event_name in GUARDED_EVENTS:
