@@ -74,8 +74,8 @@ class CachedModules:
     source has changed is imported as usual, and so is one whose code in the file is damaged.
     """
 
-    def __init__(self, package: ModuleType) -> None:
-        """Read the file of a package, if there is one."""
+    def __init__(self, package: ModuleType, rare: str) -> None:
+        """Read the file of a package, if there is one. Names of modules that few processes need start with `rare`."""
         self._package = package.__name__
         self._folder = os.path.dirname(package.__file__ or "")
         self._path = f"{self._folder}/__pycache__/light.{sys.implementation.cache_tag}.bin"
@@ -83,6 +83,11 @@ class CachedModules:
         self._entries: dict[str, tuple[tuple[int, ...], bool, int, int, bytes]] = {}
         self._codes: dict[str, bytes] = {}
         """The code of modules that are being imported."""
+        self._rare = rare
+        self._usual: list[str] = []
+        """The modules that `load` runs, each behind those that it imports."""
+        self._order: list[str] = []
+        """The modules that this process has run from the file, in the order in which they ended."""
         self._file = -1
         self.has_missed = False
         try:
@@ -91,12 +96,33 @@ class CachedModules:
             index = os.read(self._file, min(_MAX_INDEX, int.from_bytes(head[:8], "big")))
             if _hash(index) != head[8:]:
                 return
-            key, entries = marshal.loads(index)  # noqa: S302 - as trusted as compiled modules
+            key, entries, usual = marshal.loads(index)  # noqa: S302 - as trusted as compiled modules
             self._start = _HEADER + len(index)
         except (OSError, ValueError, EOFError, TypeError):
             return
         if key == self._key:
-            self._entries = entries
+            self._entries, self._usual = entries, usual
+
+    def load(self) -> None:
+        """Run the modules that nearly every process needs, without what `import` does besides.
+
+        They are those of the first process that found all its modules in the file, and needed no rare one. Where
+        something is not as it was then, the rest is left to `import`.
+        """
+        for name in self._usual:
+            package, _, last = name.rpartition(".")
+            if name in sys.modules or package not in sys.modules:  # the package imports it
+                continue
+            spec = self.find_spec(name)
+            if spec is None:
+                return
+            sys.modules[name] = module = _module_of(spec)
+            try:
+                self.exec_module(module)
+            except Exception:  # noqa: BLE001 - `import` fails in the same way, where the error is handled
+                del sys.modules[name]
+                return
+            setattr(sys.modules[package], last, module)
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
         """Return the spec of a module; `None` if the module is not in the file, or has changed."""
@@ -121,11 +147,16 @@ class CachedModules:
     def exec_module(self, module: ModuleType) -> None:
         """Run the code of a module."""
         exec(marshal.loads(self._codes.pop(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
+        self._order.append(module.__name__)
 
     def save(self) -> None:
-        """Write the file again, with the modules of this process that are missing in it."""
+        """Write the file again, with what is missing in it: modules of this process, or which ones `load` runs."""
         folder = os.path.dirname(self._path)
-        if not self.has_missed or sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+        if not self.has_missed:
+            if self._usual or any(name.startswith(self._rare) for name in self._order):
+                return
+            self._usual = self._order
+        if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
         codes = {name: code for name in self._entries if (code := self._code(name))}
         stamps = {name: (stamp, is_package) for name, (stamp, is_package, *_) in self._entries.items()}
@@ -141,7 +172,7 @@ class CachedModules:
         for name, code in codes.items():
             entries[name] = *stamps[name], at, len(code), _hash(code)
             at += len(code)
-        index = marshal.dumps((self._key, entries))
+        index = marshal.dumps((self._key, entries, [name for name in self._usual if name in entries]))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:
@@ -157,6 +188,18 @@ class CachedModules:
     def _source(self, name: str, *, is_package: bool) -> str:
         inner = name[len(self._package) :].replace(".", "/")
         return f"{self._folder}{inner}{'/__init__.py' if is_package else '.py'}"
+
+
+def _module_of(spec: ModuleSpec) -> ModuleType:
+    """Return a module with the attributes that `import` would give it, in a third of the time."""
+    module = type(sys)(spec.name)
+    module.__spec__ = spec
+    module.__loader__ = spec.loader
+    module.__file__ = spec.origin
+    module.__package__ = spec.parent
+    if spec.submodule_search_locations is not None:
+        module.__path__ = spec.submodule_search_locations
+    return module
 
 
 _MAX_INDEX = 1 << 20

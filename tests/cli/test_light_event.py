@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -329,3 +330,58 @@ def test_one_wrong_byte_in_the_file_of_modules_is_noticed(project: Project, copi
     usual = imported_as_usual(loaders(project, copied))
     assert len(usual - FIRST_MODULES) == 1 if part == "code" else len(usual) > 50, "the damaged one, or all"
     assert imported_as_usual(loaders(project, copied)) == FIRST_MODULES, "the file is whole again"
+
+
+SHOW_MODULES = """\
+import atexit, os
+def show(code):
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("fairlead.") and module.__loader__.__class__.__name__ == "CachedModules":
+            path = getattr(module, "__path__", None)
+            print(name, module.__name__, module.__file__, module.__package__, path, module.__spec__, flush=True)
+            parent, _, last = name.rpartition(".")
+            assert getattr(sys.modules[parent], last) is module, name
+    end(code)
+end, os._exit = os._exit, show
+"""
+
+
+def modules_of(project: Project, copied: Path, tool: str = "Edit", **fields: Any) -> list[str]:
+    """Decide a call, and return the modules that were imported from the file, with their attributes."""
+    payload = json.dumps({**project.payload(tool), **fields}).encode()
+    path = f"import sys\nsys.path.insert(0, {str(copied)!r})\n"
+    done = project.run(light_only(path + SHOW_MODULES + LAUNCHED), payload, "PreToolUse", "--launched", "1-1,1,1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    return [re.sub(r" at 0x[0-9a-f]+", "", line) for line in lines if line.startswith("fairlead.")]
+
+
+def test_the_third_process_runs_the_usual_modules_at_once(project: Project, copied: Path) -> None:
+    """They have the attributes that `import` gives them."""
+    assert modules_of(project, copied) == []
+    imported = modules_of(project, copied)
+    file = copied / f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin"
+    before = file.stat().st_ino
+    assert modules_of(project, copied) == imported
+    assert file.stat().st_ino == before, "the file is complete"
+
+
+def test_modules_for_shell_commands_are_not_run_for_an_edit(project: Project, copied: Path) -> None:
+    for _ in range(3):
+        modules_of(project, copied, "Bash", tool_input={"command": "ls src"})
+    modules_of(project, copied)
+    names = {line.partition(" ")[0] for line in modules_of(project, copied)}
+    assert "fairlead.decide._decision" in names
+    assert not [name for name in names if name.startswith("fairlead.policy.bash")]
+
+
+def test_a_changed_module_among_the_usual_ones_is_imported_anew(project: Project, copied: Path) -> None:
+    for _ in range(3):
+        loaders(project, copied)
+    changed = copied / "fairlead/decide/_decision.py"
+    changed.write_text(changed.read_text() + "\nraise ImportError('as it is now')\n")
+    edit = json.dumps(project.payload()).encode()
+    path = f"import sys\nsys.path.insert(0, {str(copied)!r})\n"
+    done = project.run(path + LAUNCHED, edit, "PreToolUse", "--launched", "1-1,1,1")
+    assert b"as it is now" in done.stderr
+    assert done.returncode == 2

@@ -69,8 +69,9 @@ def launched() -> NoReturn:
         sys.exit(main(args))
     gc.disable()  # the process ends before there is anything worth collecting
     use_light_structs()
-    modules = CachedModules(sys.modules["fairlead"])
+    modules = CachedModules(sys.modules["fairlead"], rare="fairlead.policy.bash")
     sys.meta_path.insert(0, modules)
+    modules.load()
     code = main(args)
     modules.save()
     os._exit(code)  # everything is written, and the client would wait while modules are torn down
