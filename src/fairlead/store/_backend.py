@@ -50,6 +50,9 @@ class Backend(Protocol):
     def hold_owner_lock(self) -> AbstractContextManager[None]:
         """Return a context that holds the owner lock. Only one holder can have it; released when the process ends."""
 
+    def yield_often(self) -> None:
+        """Let other processes run while a statement runs. Called before the database is prepared."""
+
     def durable(self, connection: Connection) -> AbstractContextManager[None]:
         """Return a context in which a commit makes itself and all earlier commits survive a power failure."""
 

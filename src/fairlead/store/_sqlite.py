@@ -37,6 +37,8 @@ MAX_CHECKED_BYTES = 256 * 1024 * 1024
 """Up to this size every page is checked on opening (about 0.1 s per 100 MB). A larger database is checked only by the
 doctor, and if damage was found while it was open."""
 
+_YIELD_STEPS = 500
+"""Instructions of a statement after which the processor is yielded: some microseconds."""
 _LOCK_TIMEOUT = 10.0
 """Seconds to wait for another writer."""
 
@@ -106,6 +108,10 @@ class SQLite:
     def hold_owner_lock(self) -> AbstractContextManager[None]:
         """Return a context that holds a lock beside the file."""
         return _files.owner_lock(self.file)
+
+    def yield_often(self) -> None:
+        """Let other processes run every few instructions of a statement."""
+        event.listen(self.engine, "connect", _yield_often)
 
     @contextmanager
     def durable(self, connection: Connection) -> Iterator[None]:
@@ -215,6 +221,11 @@ def _create_engine(url: URL) -> Engine:
     event.listen(engine, "connect", _configure)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _yield_often(connection: sqlite3.Connection, _: object) -> None:
+    if hasattr(os, "sched_yield"):
+        connection.set_progress_handler(os.sched_yield, _YIELD_STEPS)
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:

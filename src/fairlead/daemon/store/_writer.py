@@ -6,6 +6,7 @@ and never delay the reply to an event.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from fairlead.sessions import HistoryQuery
     from fairlead.store import Store, StoredEvent
 
-BATCH_SIZE = 2000
+BATCH_SIZE = 500
+"""Records of one transaction. Larger ones take less time in all, and delay the daemon more on a single processor."""
+_RECORDS_PER_YIELD = 4
 MAX_AGE = 30 * 24 * 3600.0
 """The default number of seconds after which events are deleted."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
@@ -193,6 +196,8 @@ class StoreWriter:
         position = self.position
         for position, record in self._journal.read(self.position):  # noqa: B007 - the last position is kept
             records.append(record)
+            if len(records) % _RECORDS_PER_YIELD == 0:
+                _yield_processor()
             if len(records) == size:
                 break
         if records:
@@ -238,6 +243,12 @@ class StoreWriter:
             self._close()  # reopening sets a damaged database aside, and fills a new one from the journal
         if self.failures == 1:
             self._report(f"events are kept in the journal only for now: {error}")
+
+
+def _yield_processor() -> None:
+    """Let the daemon run: if it has an event to answer, it would wait for the end of this process's time slice."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
 
 
 def _distance(before: Position, after: Position) -> int:

@@ -60,8 +60,9 @@ class Store(History):
     def open(cls, url: str | None = None, *, exclusive: bool = False) -> Store:
         """Open the store at a URL and upgrade it. A damaged store is set aside, which `warnings` reports.
 
-        While it is open as `exclusive`, opening it as `exclusive` again raises `StoreBusy`. Raises `StoreTooNew` for a
-        store that a newer version has written, and other `StoreError`s.
+        While it is open as `exclusive`, opening it as `exclusive` again raises `StoreBusy`. The owner works in the
+        background, so its statements let other processes run. Raises `StoreTooNew` for a store that a newer version has
+        written, and other `StoreError`s.
         """
         backend = backend_for(default_url() if url is None else url)
         with ExitStack() as undo:
@@ -69,6 +70,7 @@ class Store(History):
             owner_lock = undo.enter_context(ExitStack())
             with translate_errors(backend):
                 if exclusive:
+                    backend.yield_often()
                     owner_lock.enter_context(backend.hold_owner_lock())
                 store = cls(backend, backend.prepare(), owner_lock)
             undo.pop_all()
