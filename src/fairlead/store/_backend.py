@@ -51,7 +51,7 @@ class Backend(Protocol):
         """Return a context that holds the owner lock. Only one holder can have it; released when the process ends."""
 
     def yield_often(self) -> None:
-        """Let other processes run while a statement runs. Called before the database is prepared."""
+        """Interrupt statements often, so that other processes can run. Called before the database is prepared."""
 
     def durable(self, connection: Connection) -> AbstractContextManager[None]:
         """Return a context in which a commit makes itself and all earlier commits survive a power failure."""

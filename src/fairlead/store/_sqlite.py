@@ -110,7 +110,7 @@ class SQLite:
         return _files.owner_lock(self.file)
 
     def yield_often(self) -> None:
-        """Let other processes run every few instructions of a statement."""
+        """Interrupt statements every few instructions, so that other processes can run."""
         event.listen(self.engine, "connect", _yield_often)
 
     @contextmanager

@@ -246,7 +246,7 @@ class StoreWriter:
 
 
 def _yield_processor() -> None:
-    """Let the daemon run: if it has an event to answer, it would wait for the end of this process's time slice."""
+    """Run the daemon first, if it has an event to answer: otherwise it waits for the end of this time slice."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()
 
