@@ -110,11 +110,9 @@ def test_a_subagent_gets_its_own_mail_once_and_not_its_parents(fox: Client, owl:
     fox.send(owl.name, "for the parent")
     fox.send(name, "for the child")
 
-    active = owl.hook("SubagentStop", **child, stop_hook_active=True)
     first = owl.hook("SubagentStop", **child, stop_hook_active=False)
     again = owl.hook("SubagentStop", **child, stop_hook_active=False)
 
-    assert is_silent(active)
     assert first.answer["decision"] == "block"
     assert first.answer["reason"].splitlines()[:2] == [
         "You have 1 unread message:",
@@ -122,6 +120,17 @@ def test_a_subagent_gets_its_own_mail_once_and_not_its_parents(fox: Client, owl:
     ]
     assert is_silent(again)
     assert '"for the parent"' in owl.hook("Stop").answer["reason"]
+
+
+def test_a_subagent_that_was_kept_from_stopping_once_may_stop(fox: Client, owl: Client) -> None:
+    """Then it ends, so its mail is not shown at a later stop either."""
+    child: dict[str, Any] = {"agent_id": "a1", "agent_type": "Explore"}
+    owl.hook("SubagentStart", **child)
+    fox.send(owl.row("a1")["name"], "for the child")
+
+    assert is_silent(owl.hook("SubagentStop", **child, stop_hook_active=True))
+    until(lambda: owl.row("a1")["ended"], "the subagent has ended")
+    assert is_silent(owl.hook("SubagentStop", **child, stop_hook_active=False))
 
 
 def test_urgent_mail_goes_to_the_agent_whose_tool_it_was(fox: Client, owl: Client) -> None:
