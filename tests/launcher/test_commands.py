@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,6 +237,20 @@ NOT_SERVED = [name for name, is_served in every_command() if not is_served]
 
 def test_every_command_that_the_daemon_runs_has_lines_here() -> None:
     assert sorted(LINES) == sorted(SERVED)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the programs that are started")
+def test_a_trace_of_every_command_shows_no_other_program(native: Native) -> None:
+    trace = native.home.folder / "trace"
+    tracer = ["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=execve"]
+    for command, lines in LINES.items():
+        for line in lines:
+            words = [*tracer, str(native.program), *command.split(), *line]
+            subprocess.run(
+                words, input=b"Hi.\n", capture_output=True, cwd=native.home.project, env=native.env(), check=False
+            )
+            started = re.findall(r'execve\("([^"]+)"', trace.read_text())
+            assert started == [str(native.program)], (command, line)
 
 
 @pytest.mark.usefixtures("in_process")
