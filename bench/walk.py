@@ -39,26 +39,37 @@ SETTLED = 0.3
 """Seconds after which a new file is old enough to be cached."""
 
 
-# -- in the traced process -------------------------------------------------------------------------------
+# -- in the traced daemon --------------------------------------------------------------------------------
 
 
-BACKGROUND = {
-    *("server", "tracker", "attention", "token_usage", "store_writer", "recorder", "installed_code"),
-    *("journal_settings", "user_notifier", "serve", "tokens", "feed"),
-}
-"""Modules with background tasks, whose calls are no part of a walk."""
-BACKGROUND_FUNCTIONS = {
-    *("run_forever", "_update", "_open_store", "_prune", "take_spool"),
-    *("watch", "_tend", "_sweep"),  # their names in version 0.1.0
-}
+ENTRIES = ("daemon.events.", "daemon.commands.", "daemon.http.")
+"""The packages whose functions are called for a request. What is called from elsewhere is a background task."""
+LOOPS = {"run", "main"}
+"""The functions that the event loop is called from."""
+QUIET_SECONDS = 0.1
+"""Seconds without a step after which a walk is over."""
+
+
+class Calls(threading.local):
+    """The functions of Fairlead that are running in this thread."""
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        """Their modules, the outermost first."""
+        self.imports = 0
+        """How many of them are modules that are being imported."""
 
 
 class Tracer:
-    """Records the modules of Fairlead whose code runs, in their order."""
+    """Records the modules of Fairlead whose code runs, in their order.
+
+    It does little at each call: an event that takes long is handled in another way.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root + os.sep
         self._names: dict[str, str | None] = {}
+        self._calls = Calls()
         self._steps: list[str] = []
 
     def install(self) -> None:
@@ -67,44 +78,41 @@ class Tracer:
         sys.setprofile(self._profile)
 
     def take(self) -> list[str]:
-        """Return and remove the steps so far."""
+        """Return and remove the steps, once the last one is over: a reply is sent before everything is done."""
+        count = -1
+        while count != len(self._steps):
+            count = len(self._steps)
+            sleep(QUIET_SECONDS)
         steps, self._steps = self._steps, []
         return steps
 
     def _profile(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call":
-            at_work: FrameType | None = frame
-        elif event == "return":
-            at_work = frame.f_back
-        else:
+        if event not in {"call", "return"}:
             return
-        if self._module(frame) is None or at_work is None:
+        code = frame.f_code
+        module = self._names.get(code.co_filename, "")
+        if module == "":
+            module = self._find_module(code.co_filename)
+        if module is None or code.co_name in LOOPS:
             return
-        module = self._module(at_work)
-        if module is not None and self._is_part_of_walk(at_work) and not (self._steps and self._steps[-1] == module):
-            self._steps.append(module)
+        calls = self._calls
+        modules = calls.modules
+        is_call = event == "call"
+        if code.co_name == "<module>":
+            calls.imports += 1 if is_call else -1
+        if is_call:
+            modules.append(module)
+        elif modules:
+            modules.pop()
+        if modules and not calls.imports and modules[0].startswith(ENTRIES):
+            steps, at_work = self._steps, modules[-1]
+            if not steps or steps[-1] != at_work:
+                steps.append(at_work)
 
-    def _is_part_of_walk(self, frame: FrameType | None) -> bool:
-        """Return whether a frame was not called by an import, nor by one of the background tasks."""
-        outermost = ""
-        while frame is not None:
-            module = self._module(frame)
-            if module is not None:
-                if frame.f_code.co_name == "<module>":
-                    return False
-                if frame.f_code.co_name in BACKGROUND_FUNCTIONS:
-                    return False
-                if frame.f_code.co_name not in {"run", "main", "traced_daemon"}:  # the event loop is below them
-                    outermost = module
-            frame = frame.f_back
-        return outermost.rpartition(".")[2].strip("_") not in BACKGROUND
-
-    def _module(self, frame: FrameType) -> str | None:
-        file = frame.f_code.co_filename
-        if file not in self._names:
-            name = file[len(self._root) : -3].replace(os.sep, ".")
-            inside = file.startswith(self._root) and "migrations" not in name
-            self._names[file] = name if inside else None
+    def _find_module(self, file: str) -> str | None:
+        name = file[len(self._root) : -3].replace(os.sep, ".")
+        inside = file.startswith(self._root) and "migrations" not in name
+        self._names[file] = name if inside else None
         return self._names[file]
 
 
@@ -115,41 +123,21 @@ def traced_daemon(dump: str) -> None:
 
     tracer = Tracer(str(Path(fairlead.__file__).parent))
 
-    def write(*_: object) -> None:
+    def write() -> None:
         beside = f"{dump}.new"
         Path(beside).write_text(json.dumps(tracer.take()), encoding="utf-8")
         Path(beside).replace(dump)
 
-    signal.signal(signal.SIGUSR1, write)
+    signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=write).start())
     tracer.install()
     sys.exit(main([]))
-
-
-def traced_program(dump: str, program: str, words: list[str]) -> None:
-    """Run the command line, or what the launcher starts for a plan, and write the steps at its end."""
-    import fairlead
-
-    tracer = Tracer(str(Path(fairlead.__file__).parent))
-    sys.argv = [program, *words]
-    tracer.install()
-    try:
-        if program == "fairlead":
-            from fairlead.cli.main import main
-
-            sys.exit(main(words))
-        from fairlead.act import main as act
-
-        act()
-    finally:
-        sys.setprofile(None)
-        Path(dump).write_text(json.dumps(tracer.take()), encoding="utf-8")
 
 
 # -- the events ------------------------------------------------------------------------------------------
 
 
 class TracedHome:
-    """A scratch home with a traced daemon."""
+    """A scratch home with a traced daemon, which the launchers of this installation ask."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -162,24 +150,14 @@ class TracedHome:
             "FAIRLEAD_HOME": str(folder / "state"),
             "FAIRLEAD_NO_DAEMON": "1",
         }
-        (folder / "dumps").mkdir()
-        self._dump = folder / "dumps/daemon.json"
-        self.daemon = self._start("daemon", str(self._dump))
-        self._wait(lambda: self._connect() is not None)
-        self._number = 0
+        self._dump = folder / "daemon.json"
+        command = [sys.executable, str(Path(__file__).resolve()), "--traced", str(self._dump)]
+        self.daemon = subprocess.Popen(command, env=self.env, cwd=self.project)
+        self._wait(self._is_listening)
 
-    def _start(self, *words: str, **options: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(Path(__file__).resolve()), "--traced", *words]
-        return subprocess.Popen(command, env=self.env, cwd=self.project, **options)
-
-    def _connect(self) -> socket.socket | None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.connect(str(self.folder / "state/run/daemon.sock"))
-        except OSError:
-            connection.close()
-            return None
-        return connection
+    def _is_listening(self) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            return connection.connect_ex(str(self.folder / "state/run/daemon.sock")) == 0
 
     @staticmethod
     def _wait(condition: Callable[[], bool]) -> None:
@@ -197,42 +175,18 @@ class TracedHome:
         steps: list[str] = json.loads(self._dump.read_text(encoding="utf-8"))
         return steps
 
-    def event(self, name: str, **fields: Any) -> tuple[bytes, bytes]:
-        """Send an event as a launcher does. Returns the head and the body of the reply."""
-        return self.post(f"/v1/events/{name}", self.payload(name, **fields))
-
-    def post(self, path: str, payload: bytes) -> tuple[bytes, bytes]:
-        """Send a request as a launcher does."""
-        self._number += 1
-        variables = ";".join(f"{key}={value}" for key, value in self.env.items() if key in {"HOME", "FAIRLEAD_HOME"})
-        head = (
-            f"POST {path}?client=claude HTTP/1.1\r\nhost: fairlead\r\nfairlead-steps: 1\r\nfairlead-cwd: {self.project}"
-            f"\r\nfairlead-env: {variables}\r\nfairlead-id: {monotonic().hex()}-{self._number}\r\n"
-            f"content-length: {len(payload)}\r\n\r\n"
-        )
-        connection = self._connect()
-        assert connection is not None
-        with connection:
-            connection.sendall(head.encode() + payload)
-            answer = b""
-            while data := connection.recv(1 << 16):
-                answer += data
-        head_bytes, _, body = answer.partition(b"\r\n\r\n")
-        return head_bytes, body
-
-    def payload(self, name: str, **fields: Any) -> bytes:
-        """Return the payload of an event."""
+    def event(self, name: str, **fields: Any) -> None:
+        """Start the launcher for an event, as a client does."""
         base = {"session_id": SESSION, "cwd": str(self.project), "hook_event_name": name, "transcript_path": "/t"}
-        return json.dumps(base | fields).encode()
+        self.launch("fairlead-hook", name, stdin=json.dumps(base | fields).encode())
 
-    def program(self, program: str, *words: str, stdin: bytes = b"", **options: Any) -> list[str]:
-        """Run a traced program to its end, and return its steps."""
-        dump = self.folder / "dumps/program.json"
-        dump.unlink(missing_ok=True)
-        process = self._start(program, str(dump), *words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **options)
-        process.communicate(stdin, TIMEOUT)
-        steps: list[str] = json.loads(dump.read_text(encoding="utf-8"))
-        return steps
+    def launch(self, program: str, *words: str, stdin: bytes = b"") -> bytes:
+        """Run a launcher to its end, and return what it has printed."""
+        command = [str(Path(sys.executable).with_name(program)), *words]
+        result = subprocess.run(command, input=stdin, env=self.env, cwd=self.project, capture_output=True, check=False)
+        if result.returncode:
+            raise SystemExit(f"{program} {words[0]} has failed: {result.stderr.decode(errors='replace')}")
+        return result.stdout
 
     def close(self) -> None:
         """Stop the daemon."""
@@ -248,44 +202,28 @@ EDIT: dict[str, Any] = {
 
 
 def traced_events(home: TracedHome) -> Iterator[tuple[str, list[str]]]:
-    """Play the four events, each once to warm up, and yield their steps."""
+    """Play the four events, each more than once, and yield the steps of the last."""
     home.event("SessionStart", source="startup")
     sleep(SETTLED)
-    for _ in range(3):
-        home.event("PreToolUse", **EDIT)
-    home.steps()
-    home.event("PreToolUse", **EDIT)
-    yield "PreToolUse Edit", home.steps()
-    for _ in range(2):
-        home.steps()
-        _settle(home, *home.event("Stop", stop_hook_active=False))
-    yield "Stop with one command", home.steps()
+    yield "PreToolUse Edit", _steps_of_last(home, lambda: home.event("PreToolUse", **EDIT))
+    yield "Stop with one command", _steps_of_last(home, lambda: home.event("Stop", stop_hook_active=False))
     home.event("UserPromptSubmit", prompt="go on")
-    home.program("fairlead", "agents", "--json")
-    agent = _agent(home)
-    home.steps()
-    sent = home.program("fairlead", "send", agent, "hello")
-    yield "send", sent + home.steps()
+    agents = json.loads(home.launch("fairlead", "agents", "--json"))["agents"]
+    name = next(str(agent["name"]) for agent in agents if agent["session"] == SESSION)
+    yield "send", _steps_of_last(home, lambda: home.launch("fairlead", "send", name, "hello"))
     home.event("PostToolUse", **EDIT)
     home.steps()
     home.event("UserPromptSubmit", prompt="go on")
     yield "the event that shows it", home.steps()
 
 
-def _settle(home: TracedHome, head: bytes, body: bytes) -> None:
-    """Report that the command of a plan has passed, as the launcher does after running it."""
-    assert head.startswith(b"HTTP/1.1 202"), "the policy has a command"
-    size = int(head.partition(b"fairlead-steps: ")[2].split()[0])
-    decision, payload = body[size:], home.payload("Stop", stop_hook_active=False)
-    lines = f"1 done 1 {len(decision)} {len(payload)}\nexited 0 1 0 0 0 0 0 0\n"
-    home.post("/v1/plans/Stop", lines.encode() + decision + payload)
-
-
-def _agent(home: TracedHome) -> str:
-    command = [sys.executable, "-m", "fairlead", "agents", "--json"]
-    answer = subprocess.run(command, env=home.env, cwd=home.project, capture_output=True, check=True, timeout=TIMEOUT)
-    agents = json.loads(answer.stdout)["agents"]
-    return next(str(agent["name"]) for agent in agents if agent["session"] == SESSION)
+def _steps_of_last(home: TracedHome, play: Callable[[], object]) -> list[str]:
+    """Play an event until it is handled in the event loop with everything cached, and return the steps of the last."""
+    for _ in range(3):
+        play()
+    home.steps()
+    play()
+    return home.steps()
 
 
 # -- the report ------------------------------------------------------------------------------------------
@@ -342,9 +280,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--traced"]:
-        kind, dump_file, *rest = sys.argv[2:]
-        if kind == "daemon":
-            traced_daemon(dump_file)
-        else:
-            traced_program(dump_file, kind, rest)
+        traced_daemon(sys.argv[2])
     sys.exit(main())
