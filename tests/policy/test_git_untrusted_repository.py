@@ -130,6 +130,26 @@ def test_an_event_loop_does_not_wait_for_git(tmp_path: Path) -> None:
             guards.answer(event(command), cached_only=True)
 
 
+@pytest.mark.parametrize("command", ["git status", "git diff --stat", "git add src/app.py", "git log --oneline -5"])
+def test_an_event_loop_answers_a_call_of_a_repository_that_is_cached(tmp_path: Path, command: str) -> None:
+    project = make_repository(tmp_path.resolve() / "work")
+    guards = make_guards(project, unreadableFiles=["*.pem", ".env"])
+    event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": command}, cwd=str(project))
+    with pytest.raises(NotCached):
+        guards.answer(event, cached_only=True)
+    assert not guards.answer(event).blocked
+    assert not guards.answer(event, cached_only=True).blocked
+
+
+def test_an_event_loop_does_not_read_the_files_that_git_shows(tmp_path: Path) -> None:
+    project = make_repository(tmp_path.resolve() / "work")
+    guards = make_guards(project, unreadableFiles=["*.pem", ".env"])
+    event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": "git log -p"}, cwd=str(project))
+    assert not guards.answer(event).blocked
+    with pytest.raises(NotCached):
+        guards.answer(event, cached_only=True)
+
+
 def test_what_git_answered_is_asked_again_only_if_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_repository(tmp_path.resolve() / "work")
     guards = make_guards(project)

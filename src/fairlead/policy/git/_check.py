@@ -1,6 +1,7 @@
 """Checks the calls of git in one command, in their order. Imported with the first command that calls git.
 
-A check runs git as a process, so it never runs in an event loop: there `NotCached` is raised, and a thread repeats it.
+A check that has to run git as a process, or to read files, raises `NotCached` in an event loop, and a thread repeats it.
+Most calls need neither: a `git status` shows no contents, and git's answers about a repository are cached.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.policy.bash._analysis import Analysis, analyse
 from fairlead.policy.bash.programs._git_arguments import OWN_COMMANDS
-from fairlead.policy.config._files import NotCached
 from fairlead.policy.git._checkouts import GitCall
 from fairlead.policy.git._commands import TREE_COMMANDS, named_files
 from fairlead.policy.git._merges import CHANGE_FINDERS, REVISION_COMMANDS
@@ -163,10 +163,8 @@ def folder_of(evaluation: Evaluation, command: GitCommand) -> str | None:
 
 
 def git_process(evaluation: Evaluation, command: GitCommand, folder: str, deadline: Deadline) -> GitProcess:
-    """Return a `GitProcess` for a call in a folder. Raise `NotCached` in an event loop."""
-    if not evaluation.may_block:
-        raise NotCached
-    return GitProcess(folder, command.options, deadline)
+    """Return a `GitProcess` for a call in a folder."""
+    return GitProcess(folder, command.options, deadline, may_block=evaluation.may_block)
 
 
 # -- aliases, and folders without a repository ---------------------------------------------------------

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from fairlead.errors import CommandFailed
+from fairlead.policy.config._files import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +71,10 @@ class Deadline:
 class GitProcess:
     """Runs git in a folder, for the repository that the options choose."""
 
-    def __init__(self, folder: str, options: Sequence[str], deadline: Deadline) -> None:
+    def __init__(self, folder: str, options: Sequence[str], deadline: Deadline, *, may_block: bool = True) -> None:
         self.folder = folder
+        self.may_block = may_block
+        """Whether this thread may wait for git. If not, as in an event loop, only what is cached is known."""
         self.options = tuple(option for option in options if not option.startswith("--index-file="))
         index = [option.partition("=")[2] for option in options if option.startswith("--index-file=")]
         self.index_file = os.path.join(folder, index[-1]) if index else None
@@ -80,8 +83,9 @@ class GitProcess:
     def run(self, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
         """Return the output of git; `None` if a revision does not exist, or if git fails and `may_fail` is set.
 
-        Raise `NotKnown` for any other failure.
+        Raise `NotKnown` for any other failure, and `NotCached` where this may not wait.
         """
+        self.require_thread()
         from fairlead.process import run_process
 
         argv = ["git", "--no-pager", *_OVERRIDES, *self.options, *args]
@@ -104,6 +108,11 @@ class GitProcess:
             return None
         problem = result.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise NotKnown(f"git cannot tell: {problem or f'it ended with {result.exit_code}'}")
+
+    def require_thread(self) -> None:
+        """Raise `NotCached` in a thread that may not wait."""
+        if not self.may_block:
+            raise NotCached
 
     def lines(self, *args: str, stdin: bytes = b"") -> list[str]:
         """Return the fields of an output, each of which ends with a NUL."""

@@ -280,8 +280,8 @@ class Repository:
             return True
         return not self._has_content(name, status, entry.oid) and not self._is_untouched(path, status, entry)
 
-    @staticmethod
-    def _has_content(name: str, status: os.stat_result, oid: str) -> bool:
+    def _has_content(self, name: str, status: os.stat_result, oid: str) -> bool:
+        self.process.require_thread()
         if status.st_size > _MAX_FILE_SIZE:
             return False
         try:
