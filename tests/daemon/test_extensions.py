@@ -205,7 +205,7 @@ PROMPT, STOP = (EventRecord(id=name, at=1.0, event=name) for name in ("UserPromp
 
 def _pass_on(registry: ExtensionRegistry, *records: EventRecord) -> None:
     for record in records:
-        for after_record in registry.subscribers(record.event).after_record:
+        for after_record in registry.observers(record.event):
             after_record(record, None)
 
 

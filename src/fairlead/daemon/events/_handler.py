@@ -174,7 +174,8 @@ class EventHandler:
 
     def _react(self, context: EventContext) -> Reaction | None:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        blocking, gates, contributors, _ = self._extensions.subscribers(context.event.event_name)
+        kind, blocking, gates, contributors = self._extensions.subscribers(context.event, context.client)
+        context.tool_kind = kind
         if context.inline:
             for may_block in blocking:
                 if may_block(context):

@@ -103,7 +103,7 @@ class EventRecorder:
             return False
         self._watch_backlog(end)
         if isinstance(record, EventRecord):
-            for after_record in self._extensions.subscribers(record.event).after_record:
+            for after_record in self._extensions.observers(record.event):
                 after_record(record, event)
         elif isinstance(record, CommandsRecord):
             self._extensions.after_commands(record)
@@ -158,7 +158,7 @@ class EventRecorder:
         written, self._written = self._written, []
         for record, event in written:
             try:
-                for after_record in self._extensions.subscribers(record.event).after_record:
+                for after_record in self._extensions.observers(record.event):
                     after_record(record, event)
             except Exception as error:  # noqa: BLE001 - the other records must be passed on, too
                 self._errors.report(f"{record.event}: an extension failed after it was recorded: {error}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients import Client
+    from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.integrity._project import Project
     from fairlead.events import Event, ToolEvent
@@ -86,6 +87,11 @@ class RunningCalls:
         self._liveness = LivenessCache()
         self._unfinished: list[RunningCall] = []
         """Background commands, and calls whose end was not seen."""
+
+    def begin_unchecked(self, event: ToolEvent, context: EventContext) -> None:
+        """Add a call before which no files are checked: it names the files that it changes, or none is protected."""
+        call = RunningCall(event, context.request, context.client, None)
+        self.begin(call, (call.cwd.rstrip("/") or "/",))
 
     def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
         """Add a call, and return the other running calls that concern the folders."""

@@ -69,23 +69,23 @@ class IntegrityMonitor:
             self._by_layers[ids] = layers, self._projects[key]  # holds the layers, so that their ids are not reused
             return self._projects[key]
 
-    def call_begins(self, context: EventContext, event: PreToolUse, *, is_checked: bool) -> None:
+    def call_begins(self, context: EventContext, event: PreToolUse) -> None:
         """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
-        project = self.project(context) if is_checked else None
-        call = RunningCall(event, context.request, context.client, project)
-        folders = project.folders if project else (call.cwd.rstrip("/") or "/",)
-        others = self.calls.begin(call, folders)
+        project = self.project(context)
         if project is None:
-            return
+            return self.calls.begin_unchecked(event, context)
+        call = RunningCall(event, context.request, context.client, project)
+        others = self.calls.begin(call, project.folders)
         changes = self._find_changes(project, context)
         call.is_checked = changes is not None
-        by = tuple(one.summary for one in (*others, *self.calls.take_unfinished(folders)))
+        by = tuple(one.summary for one in (*others, *self.calls.take_unfinished(project.folders)))
         cause: Cause = "shared" if by else "outside"
         project.pending += [
             Finding(project.shown_path(change.path), change.what, rule, cause, by)
             for change in changes or ()
             if (rule := project.protected.rule_for(change.path))
         ]
+        return None
 
     def file_was_written(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
         """Note that a file tool has ended, and what it wrote: these changes were allowed."""

@@ -46,6 +46,7 @@ class IntegrityCheck(EventExtension):
 
     kind = "contributor"
     events = frozenset({"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"})
+    tool_kinds = frozenset({"shell", "file_write", "other"})
     recorded_events = frozenset(
         {"PreToolUse", "UserPromptSubmit", "PostToolBatch", "SubagentStop", "Stop", "SessionEnd"}
     )
@@ -60,7 +61,7 @@ class IntegrityCheck(EventExtension):
         """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return context.client.may_change_files(event.tool_name) and self._monitor.needs_full_check(context)
+            return _may_change_others(context, event) and self._monitor.needs_full_check(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
@@ -107,20 +108,20 @@ class IntegrityCheck(EventExtension):
             self._monitor.project(context)
         elif isinstance(event, ToolEvent) and context.tool_kind == "file_write":
             self._file_tool(context, event)
-        elif isinstance(event, ToolEvent) and context.client.may_change_files(event.tool_name):
+        elif isinstance(event, ToolEvent) and _may_change_others(context, event):
             return self._checked_tool(context, event)
         return None
 
     def _file_tool(self, context: EventContext, event: ToolEvent) -> None:
         if isinstance(event, PreToolUse):
-            self._monitor.call_begins(context, event, is_checked=False)
+            self._monitor.calls.begin_unchecked(event, context)
         else:
             call = context.client.tool_call(event.tool_name, event.tool_input)
             self._monitor.file_was_written(event, [access.path for access in call.paths], context.cwd)
 
     def _checked_tool(self, context: EventContext, event: ToolEvent) -> HookOutput | None:
         if isinstance(event, PreToolUse):
-            self._monitor.call_begins(context, event, is_checked=True)
+            self._monitor.call_begins(context, event)
             return None
         if not isinstance(event, PostToolUse | PostToolUseFailure):
             return None
@@ -139,3 +140,8 @@ def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:
     if tasks is None:
         return None
     return frozenset(str(task.get("id")) for task in tasks if isinstance(task, dict))
+
+
+def _may_change_others(context: EventContext, event: ToolEvent) -> bool:
+    """Return whether a tool may change files that its call does not name."""
+    return context.tool_kind != "file_write" and context.client.may_change_files(event.tool_name)

@@ -25,6 +25,7 @@ class ShellCallObserver(EventExtension):
 
     kind = "contributor"
     events = frozenset({"PreToolUse"})
+    tool_kinds = frozenset({"shell"})
     recorded_events = frozenset({"PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
 
     def __init__(self, calls: ShellCalls) -> None:
@@ -33,7 +34,7 @@ class ShellCallObserver(EventExtension):
     def before_reply(self, context: EventContext) -> None:
         """Note a call that begins."""
         event = context.event
-        if isinstance(event, PreToolUse) and context.tool_kind == "shell":
+        if isinstance(event, PreToolUse):
             self._calls.begin(event, context.client)
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
