@@ -39,7 +39,7 @@ _MAX_PAUSE = 60.0
 """Seconds after which events that were slow are tried in the event loop again. Each failure doubles them."""
 _NEVER = 0.0, 0.0
 _MAX_EVENT_KEYS = 4096
-_MAX_PARSED = 256
+_MAX_LEFT = 256
 
 
 class EventHandler:
@@ -52,7 +52,7 @@ class EventHandler:
         self._durations = _Durations()
         self._waiting: set[_EventKey] = set()
         """Folders and event names whose last event waited for another process."""
-        self._parsed: dict[int, tuple[HookRequest, Event]] = {}
+        self._left: dict[int, EventContext] = {}
         """Events that the event loop has parsed and left to a thread, by the identity of the request."""
 
     def handle_inline(self, request: HookRequest, payload: bytes) -> HookReply | None:
@@ -116,10 +116,12 @@ class EventHandler:
         may_wait: bool = False,
         policy: PolicyContext | None = None,
     ) -> HookReply:
+        left = self._left.pop(id(request), None)
         try:
-            _, event = self._parsed.pop(id(request), None) or (None, client.parse(payload, request.event))
+            event = client.parse(payload, request.event) if left is None else left.event
         except FairleadError as error:
             return self._reject(request, client, payload, error, started)
+        policy = left.policy if left is not None and policy is None else policy
         context = EventContext(event, request, client, inline=inline, payload=payload, may_wait=may_wait, policy=policy)
         try:
             reaction = self._react(context)
@@ -179,7 +181,7 @@ class EventHandler:
         if context.inline:
             for may_block in blocking:
                 if may_block(context):
-                    self._keep_parsed(context)
+                    self._leave_to_thread(context)
                     raise NotCached
         merged: Reaction | None = None
         for before_reply in gates:
@@ -196,11 +198,11 @@ class EventHandler:
                 context.is_blocked = merged.output.blocked
         return merged
 
-    def _keep_parsed(self, context: EventContext) -> None:
-        """Keep an event for the thread that will handle it."""
-        if len(self._parsed) >= _MAX_PARSED:
-            self._parsed.clear()
-        self._parsed[id(context.request)] = context.request, context.event
+    def _leave_to_thread(self, context: EventContext) -> None:
+        """Keep an event and its policy for the thread that will handle it."""
+        if len(self._left) >= _MAX_LEFT:
+            self._left.clear()
+        self._left[id(context.request)] = context
 
     def _reject(
         self, request: HookRequest, client: Client, payload: bytes, error: FairleadError, started: float

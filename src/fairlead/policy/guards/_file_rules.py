@@ -8,7 +8,7 @@ from itertools import chain
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.layers._file_settings import SettingsByFile
+from fairlead.policy.layers._by_path import SettingsByFile
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import BaseFolder, resolve
 from fairlead.policy.paths._roots import search_roots
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.layers._file_settings import FileSettings
+    from fairlead.policy.layers._by_path import FileSettings
     from fairlead.policy.paths._resolve import ResolvedPath
     from fairlead.policy.paths._selection import Selection
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from fairlead.clients import client_named
-from fairlead.events import HookOutput, PermissionRequest, PreToolUse
+from fairlead.events import NO_OPINION, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
@@ -16,7 +16,7 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import NO_OPINION, Evaluation, FileChange, RuleCheck, Verdict
+from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
