@@ -62,6 +62,8 @@ class UnixListener:
         self._config = config
         self._listener = listener
         self._is_open = False
+        self._is_busy = False
+        """Whether several connections were waiting the last time."""
         self._is_failing = False
         """Whether it was reported that no connection can be accepted."""
 
@@ -84,10 +86,12 @@ class UnixListener:
     def _accept(self) -> None:
         """Accept the waiting connections, and serve the requests that have arrived.
 
-        All requests were sent before the first is served, so a lookup for one of them is up to date for the others.
+        They are served together: all were sent before the first is served, so a lookup for one of them is up to date
+        for the others. A single one is served before the next is looked for, unless there were several the last time.
         """
         ready: list[HookConnection] = []
-        for _ in range(_ACCEPT_BATCH):
+        count = 0
+        while count < _ACCEPT_BATCH:
             try:
                 descriptor, _ = self._listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 - of the C type; `accept` is slower
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
@@ -96,11 +100,16 @@ class UnixListener:
                 self._pause(error)
                 break
             self._is_failing = False
+            count += 1
             connection = SocketType(AF_UNIX, SOCK_STREAM, 0, descriptor)
             if not is_own_user(connection):
                 connection.close()
             elif (accepted := HookConnection(self, connection)).receive():
                 ready.append(accepted)
+                if not self._is_busy:
+                    self.serve(ready)
+                    ready = []
+        self._is_busy = count > 1
         if ready:
             self.serve(ready)
 

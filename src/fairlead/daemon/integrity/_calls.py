@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients import Client
-    from fairlead.daemon.events._extension import EventContext
-    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.integrity._project import Project
     from fairlead.events import Event, ToolEvent
+    from fairlead.journal import Caller
 
 _MAX_CALLS = 1000
 _MAX_CONCURRENT = 5
@@ -42,17 +41,16 @@ class CallDescription:
 class RunningCall:
     """A tool call that may write, from its `PreToolUse` on."""
 
-    def __init__(self, event: ToolEvent, request: HookRequest, client: Client, project: Project | None) -> None:
+    def __init__(self, event: ToolEvent, event_id: str, cwd: str, caller: Caller, client: Client) -> None:
         self.key = call_key(event)
         self.session = event.session_id
         self.agent_id = event.agent_id or ""
-        self.event_id = request.id
-        self.cwd = event.cwd or request.cwd
-        self.process = request.caller.pid, request.caller.start
-        self.project = project
+        self.event_id = event_id
+        self.cwd = cwd
+        self.process = caller.pid, caller.start
+        self.project: Project | None = None
         """The project whose files are checked when it ends; `None` for a tool whose files are known."""
-        above = _at_or_above(self.cwd)
-        self.folders = above.union(project.folders) if project else above
+        self.folders = _at_or_above(cwd)
         """The folders that it concerns: it runs in or below them, or under a policy for them."""
         self.description = CallDescription(event, client)
         self.concurrent: list[CallDescription] = []
@@ -88,13 +86,15 @@ class RunningCalls:
         self._unfinished: list[RunningCall] = []
         """Background commands, and calls whose end was not seen."""
 
-    def begin_unchecked(self, event: ToolEvent, context: EventContext) -> None:
-        """Add a call before which no files are checked: it names the files that it changes, or none is protected."""
-        call = RunningCall(event, context.request, context.client, None)
-        self.begin(call, (call.cwd.rstrip("/") or "/",))
+    def begin(self, call: RunningCall, project: Project | None = None) -> list[RunningCall]:
+        """Add a call, and return the other running calls that concern its folders.
 
-    def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
-        """Add a call, and return the other running calls that concern the folders."""
+        `project` is the project whose files are checked when it ends.
+        """
+        folders: Iterable[str] = (call.cwd.rstrip("/") or "/",)
+        if project is not None:
+            call.project, folders = project, project.folders
+            call.folders = call.folders.union(folders)
         with self._lock:
             if self._stale:
                 self._drop_stale(call)

@@ -71,11 +71,11 @@ class IntegrityMonitor:
 
     def call_begins(self, context: EventContext, event: PreToolUse) -> None:
         """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
-        project = self.project(context)
+        request, project = context.request, self.project(context)
+        call = RunningCall(event, request.id, context.cwd, request.caller, context.client)
+        others = self.calls.begin(call, project)
         if project is None:
-            return self.calls.begin_unchecked(event, context)
-        call = RunningCall(event, context.request, context.client, project)
-        others = self.calls.begin(call, project.folders)
+            return
         changes = self._find_changes(project, context)
         call.is_checked = changes is not None
         by = tuple(one.summary for one in (*others, *self.calls.take_unfinished(project.folders)))
@@ -85,7 +85,6 @@ class IntegrityMonitor:
             for change in changes or ()
             if (rule := project.protected.rule_for(change.path))
         ]
-        return None
 
     def file_was_written(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
         """Note that a file tool has ended, and what it wrote: these changes were allowed."""

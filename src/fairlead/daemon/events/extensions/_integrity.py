@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import client_or_default
 from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.integrity._calls import RunningCall
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.integrity._report import report
 from fairlead.events import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.journal import EventRecord
 
 _MAX_SHOWN = 100
+_MAX_FILE_CALLS = 1000
 _NOT_RUN = frozenset({"blocked", "failed"})
 
 
@@ -54,6 +56,9 @@ class IntegrityCheck(EventExtension):
     def __init__(self, monitor: IntegrityMonitor, errors: ErrorLog) -> None:
         self._monitor = monitor
         self._errors = errors
+        self._file_calls: dict[str, EventContext] = {}
+        """Event id → calls of file tools that are being decided. No files are checked before them, so it is enough to
+        add them to the running calls after the reply."""
         self._shown: dict[str, tuple[Project, list[Finding]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
@@ -80,10 +85,7 @@ class IntegrityCheck(EventExtension):
         """Note the verdict on a call, and which calls can no longer run."""
         calls = self._monitor.calls
         if isinstance(event, PreToolUse):
-            if record.verdict in _NOT_RUN:
-                calls.blocked(record.id)
-            elif record.verdict == "asked":
-                calls.approved(record.id)
+            self._tool_decided(record, event)
         elif isinstance(event, UserPromptSubmit):
             calls.prompted(event.session_id)
             calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
@@ -112,9 +114,21 @@ class IntegrityCheck(EventExtension):
             return self._checked_tool(context, event)
         return None
 
+    def _tool_decided(self, record: EventRecord, event: PreToolUse) -> None:
+        context, calls = self._file_calls.pop(record.id, None), self._monitor.calls
+        if record.verdict in _NOT_RUN:
+            calls.blocked(record.id)
+            return
+        if context is not None:
+            calls.begin(RunningCall(event, record.id, context.cwd, record.caller, context.client))
+        if record.verdict == "asked":
+            calls.approved(record.id)
+
     def _file_tool(self, context: EventContext, event: ToolEvent) -> None:
         if isinstance(event, PreToolUse):
-            self._monitor.calls.begin_unchecked(event, context)
+            if len(self._file_calls) >= _MAX_FILE_CALLS:
+                self._file_calls.clear()
+            self._file_calls[context.request.id] = context
         else:
             call = context.client.tool_call(event.tool_name, event.tool_input)
             self._monitor.file_was_written(event, [access.path for access in call.paths], context.cwd)
