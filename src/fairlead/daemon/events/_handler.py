@@ -128,6 +128,10 @@ class EventHandler:
         except MustWait as wait:
             wait.policy = context.policy
             raise
+        except (NotCached, NotInterruptible):
+            if inline:
+                self._leave_to_thread(context)
+            raise
         reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
         if may_wait and not context.has_waited:
             self._waiting.discard((request.cwd, request.event))
@@ -181,7 +185,6 @@ class EventHandler:
         if context.inline:
             for may_block in blocking:
                 if may_block(context):
-                    self._leave_to_thread(context)
                     raise NotCached
         merged: Reaction | None = None
         for before_reply in gates:
