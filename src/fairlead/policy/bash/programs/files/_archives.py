@@ -29,7 +29,6 @@ _TAR_LONG: Final = (
     "file directory files-from exclude exclude-from transform xform strip-components one-top-level "
     "to-command checkpoint-action use-compress-program info-script owner group mode"
 )
-_PATCHED: Final = re.compile(r"^(?:\+\+\+|---|\*\*\*|Index:|rename to|rename from|copy to) ([^\t\n]+)", re.MULTILINE)
 _COMPRESSORS: Final = (
     *("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress"),
     *("pigz", "brotli"),
