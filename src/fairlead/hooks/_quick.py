@@ -125,7 +125,7 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             answer = call(event, own)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickRun(times, CallResult(None, as_failure(raised), perf_counter() - now))
         last, now = now, perf_counter()
         if answer is not None and answer is not no_opinion:
@@ -157,7 +157,7 @@ def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             waits_for = running.send(None)
         except StopIteration as stop:
             answer = stop.value
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickSteps(times, FirstStep(raised=raised, seconds=perf_counter() - now))
         else:
             return QuickSteps(times, FirstStep(running, waits_for, None, perf_counter() - now))

@@ -112,7 +112,7 @@ def _serve_connection(manager: HookManager, loaded: LoadReply, connection: socke
             limit = _OwnersLimit(connection, loaded.limit_of(ask.event, observe_only=ask.observe_only) or EVENT_LIMIT)
             try:
                 answer = msgspec.msgpack.encode(_answer(manager, ask, limit))
-            except Exception as error:  # noqa: BLE001 - an answer that cannot be sent is a failed hook
+            except Exception as error:  # an answer that cannot be sent is a failed hook
                 text = f"the hooks have answered what cannot be sent: {type(error).__name__}: {error}"
                 answer = msgspec.msgpack.encode(EventReply(HookOutput.deny(text)))
             send(connection, answer)
