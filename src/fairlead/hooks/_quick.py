@@ -51,11 +51,11 @@ class NoOpinionRuns(Sequence[HookRun]):
         return len(self._times) - 1
 
     @overload
-    def __getitem__(self, at: int) -> HookRun: ...
+    def __getitem__(self, index: int) -> HookRun: ...
     @overload
     def __getitem__(self, at: slice) -> tuple[HookRun, ...]: ...
-    def __getitem__(self, at: int | slice) -> HookRun | tuple[HookRun, ...]:
-        return self.as_tuple()[at]
+    def __getitem__(self, index: int | slice) -> HookRun | tuple[HookRun, ...]:
+        return self.as_tuple()[index]
 
     def __iter__(self) -> Iterator[HookRun]:
         return iter(self.as_tuple())

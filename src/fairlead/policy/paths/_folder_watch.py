@@ -149,11 +149,11 @@ class FolderWatch:
         matters = False
         with suppress(BlockingIOError):
             while True:
-                data, at = os.read(self._queue, _READ_SIZE), 0
-                while at < len(data):
-                    watch, what, _, length = _EVENT.unpack_from(data, at)
-                    at += _EVENT.size + length
-                    name = data[at - length : at].rstrip(b"\0")
+                data, offset = os.read(self._queue, _READ_SIZE), 0
+                while offset < len(data):
+                    watch, what, _, length = _EVENT.unpack_from(data, offset)
+                    offset += _EVENT.size + length
+                    name = data[offset - length : offset].rstrip(b"\0")
                     is_folder = name in self._folder_names
                     matters = matters or not name or is_folder or name in self._names or watch in self._whole
                     if is_folder or what & _MOVED:

@@ -133,9 +133,9 @@ class PatternList:
 
     def match(self, target: ResolvedPath) -> Pattern | None:
         """Return the pattern that matches a file, or `None`."""
-        for at, pattern in enumerate(self._patterns):
+        for index, pattern in enumerate(self._patterns):
             if not pattern.negated and pattern.matches(target):
-                later = tuple(other for other in self._patterns[at + 1 :] if other.negated)
+                later = tuple(other for other in self._patterns[index + 1 :] if other.negated)
                 if not is_reincluded(target, pattern, later):
                     return pattern
         return None
@@ -219,5 +219,5 @@ def _is_excluded(name: str, pattern: Pattern, negated: Sequence[Pattern], *, cas
 
 def self_and_parents(name: str) -> list[str]:
     """Return a relative path and the folders above it, from the top: `a/`, `a/b/`, `a/b/c`."""
-    ends = [at + 1 for at, char in enumerate(name) if char == "/"]
+    ends = [index + 1 for index, char in enumerate(name) if char == "/"]
     return [name[:end] for end in ends] + ([] if name.endswith("/") or not name else [name])

@@ -102,7 +102,7 @@ class LeaseRows:
                 for project in sorted({lease.project for lease in leases}):  # sorted, to avoid deadlocks
                     self._claim(project, versions.get(project))
                 self._delete(replaced)
-                rows = ((one.id, one.project, one.until, one.body, one.signature) for one in leases)
+                rows = ((wanted.id, wanted.project, wanted.until, wanted.body, wanted.signature) for wanted in leases)
                 self._connection.execute(_STORE, [self._host, *map(list, zip(*rows, strict=True))])
                 self._connection.execute(_NOTIFY, [self._host])
         except _VersionChanged:

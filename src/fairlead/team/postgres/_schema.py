@@ -173,7 +173,7 @@ def _statements() -> Iterable[str]:
             if column.server_default is not None and not column.primary_key:
                 definition = str(CreateColumn(column).compile(dialect=dialect)).strip()
                 yield f"ALTER TABLE {table.fullname} ADD COLUMN IF NOT EXISTS {definition};"
-        for index in sorted(table.indexes, key=lambda one: str(one.name)):
+        for index in sorted(table.indexes, key=lambda item: str(item.name)):
             yield f"{str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)).strip()};"
     yield (
         f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{REVISION_TABLE} (\n\tversion_num VARCHAR(32) NOT NULL,\n"

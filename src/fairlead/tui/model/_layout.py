@@ -265,7 +265,10 @@ def summary(totals: Totals, cells: int, connection: str, quota: Sequence[str] = 
         (f"○{totals.idle} ", "plain"),
     ]
     longer: list[list[StyledText]] = [[*long, (f"   {text}", "plain")] for text in quota]
-    pieces = next((one for one in (*longer, long) if sum(cell_width(text) for text, _ in one) + 2 <= cells), short)
+    pieces = next(
+        (candidate for candidate in (*longer, long) if sum(cell_width(text) for text, _ in candidate) + 2 <= cells),
+        short,
+    )
     rest = max(0, cells - sum(cell_width(text) for text, _ in pieces))
     end = fit(connection, min(cell_width(connection), max(0, rest - 2)))
     return [*pieces, (_right(f"{end} " if end else "", rest), "dim")]

@@ -108,9 +108,9 @@ def _zip(call: ProgramCall) -> Iterator[Effect]:
     without = tuple(plain(word).removeprefix("./") for word in opts.values("x", "exclude"))
     included = tuple(plain(word) for word in opts.values("i", "include") if word)
     files, operands = opts.operands[:1], opts.operands[1:]
-    for at, arg in enumerate(call.args):
+    for index, arg in enumerate(call.args):
         if arg in {"-x", "--exclude", "-i", "--include"}:
-            following = [plain(word) for word in call.args[at + 1 :] if word[:1] != "-"]
+            following = [plain(word) for word in call.args[index + 1 :] if word[:1] != "-"]
             operands = [word for word in operands if plain(word) not in following[1:]]
             without += tuple(following) if arg in {"-x", "--exclude"} else ()
     yield from accesses("write", files)
