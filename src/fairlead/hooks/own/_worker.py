@@ -90,14 +90,14 @@ def _describe(manager: HookManager) -> LoadReply:
 
 
 class _OwnersLimit:
-    """How long the owner waits for a reply: for each hook as long as that hook may take."""
+    """The time that the owner waits for a reply. It is changed before each hook to the time that this hook may take."""
 
     def __init__(self, connection: socket.socket, limit: float) -> None:
         self._connection = connection
         self._until = monotonic() + limit
 
     def change(self, limit: float) -> None:
-        """Have the owner wait for so many seconds from now on."""
+        """Send the owner the number of seconds to wait from now on."""
         until = monotonic() + limit
         if limit > 0 and abs(until - self._until) > _MIN_CHANGE:
             send(self._connection, msgspec.msgpack.encode(limit))

@@ -27,7 +27,7 @@ BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
 _MAX_VALUES: Final = 64
 _MAX_LENGTH: Final = 20_000
-"""The most characters that the values of a variable may have: `x=$x$x` doubles them each time."""
+"""The maximum number of characters that the values of a variable may have: `x=$x$x` doubles them each time."""
 
 
 class Input(NamedTuple):

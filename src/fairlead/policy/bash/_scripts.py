@@ -42,7 +42,7 @@ _MAX_POSITIONAL: Final = 9
 _MAX_GLOBBED: Final = 12
 _SLOW: Final = re.compile(r"\||\$\{|<<|`")
 _MAX_SLOW: Final = 2_000
-"""The most of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
+"""The maximum number of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
 PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
 """The private characters that the analysis uses to mark words."""
 _SHEBANG: Final = r"#!\s*(\S+)(?:[ \t]+(.*))?"

@@ -6,10 +6,11 @@ compares characters, not bytes; repeated slashes count as one; tabs at the end a
 gitignore(5) says, where git also matches `ab`. In a policy, not in git's own files, `./a`, `*.{a,b}` and an absolute
 path in the folder mean what they mean to people; in git they match nothing.
 
-It is not taken from `pathspec` (1.1.1, measured with Python 3.11). Its import takes 13 ms, this one 3 ms, and a process
-without a daemon lives for one event. It backtracks: `*a*a*a*a*a*a*a*a*a*ab` took 10 s on a name of 40 characters, and
-takes 0.3 ms here, as no expression retries what it has matched (atomic groups). Of 1000 random lists of patterns it
-read 150 differently from git, with classes such as `[[:digit:]]` and `[\]]` among them. It cannot ignore case.
+The package `pathspec` is not used (1.1.1, measured with Python 3.11). Importing it takes 13 ms, this module 3 ms, and a
+process without a daemon lives for one event. It backtracks: `*a*a*a*a*a*a*a*a*a*ab` took 10 s on a name of 40
+characters, and takes 0.3 ms here, as no expression retries what it has matched (atomic groups). Of 1000 random lists of
+patterns it read 150 differently from git, with classes such as `[[:digit:]]` and `[\]]` among them. It cannot ignore
+case.
 """
 
 from __future__ import annotations

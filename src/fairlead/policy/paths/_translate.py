@@ -154,7 +154,7 @@ def _segment(parts: list[str]) -> str:
 
 
 def _character_class(text: str, offset: int) -> tuple[str, int]:
-    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`; `at` is after the bracket. Return the expression and its end."""
+    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`, from after the bracket. Return the expression and its end."""
     negated = text[offset : offset + 1] in {"!", "^"}
     offset += negated
     start, members = offset, ""

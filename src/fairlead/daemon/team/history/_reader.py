@@ -1,6 +1,6 @@
 """Reads the events and sessions of the other hosts from the relay.
 
-Each query opens a separate connection and closes it, because people ask seldom and mail must not wait. The sessions
+Each query opens a separate connection and closes it, because people ask rarely and mail must not wait. The sessions
 that were read last are cached on disk, for the time without a relay.
 """
 

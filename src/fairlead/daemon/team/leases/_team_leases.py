@@ -368,5 +368,5 @@ class TeamLeases:
 
 
 def _interval(connection: TeamConnection) -> float:
-    """Return the least time between two reads. It grows with the number of hosts, because each reads all others."""
+    """Return the minimum time between two reads. It grows with the number of hosts, because each reads all others."""
     return min(READ_INTERVAL, max(_SHORTEST_INTERVAL, len(connection.roster.hosts) / _HOSTS_A_SECOND))

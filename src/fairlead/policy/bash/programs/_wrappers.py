@@ -241,7 +241,7 @@ def _fd(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _fill(words: list[str], file: str, placeholder: str = "{}") -> list[str]:
-    """Replace a placeholder, quoted or not, by a file."""
+    """Replace a placeholder, quoted or not, with a file."""
     return [word.replace(placeholder, file).replace(quote(placeholder), file) for word in words]
 
 
