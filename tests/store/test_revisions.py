@@ -133,7 +133,7 @@ def test_a_new_database_is_the_same_as_one_that_the_migrations_have_made() -> No
             indexes = connection.execute(
                 text("SELECT name FROM sqlite_master WHERE type = 'index' AND sql != ''")
             ).all()
-            revision = connection.execute(text(f"SELECT * FROM {REVISION_TABLE}")).all()  # noqa: S608 - a constant
+            revision = connection.execute(text(f"SELECT * FROM {REVISION_TABLE}")).all()
         schemas.append(({name: " ".join((sql or "").split()) for name, sql in rows}, indexes, revision))
 
     assert schemas[0] == schemas[1]

@@ -226,31 +226,31 @@ class Installer(Protocol):
     """The interface of the installer of one client, implemented by a module."""
 
     @property
-    def SCOPES(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
+    def SCOPES(self) -> Mapping[str, str]:
         """Name of each scope → a line of help about its file."""
 
     @property
-    def EVENTS(self) -> Mapping[str, EventSetting]:  # noqa: N802
+    def EVENTS(self) -> Mapping[str, EventSetting]:
         """The client's events."""
 
     @property
-    def REPLACEABLE(self) -> Mapping[str, object]:  # noqa: N802
+    def REPLACEABLE(self) -> Mapping[str, object]:
         """Programs that decide the same events, whose hooks an install can remove."""
 
     @property
-    def STAYS(self) -> tuple[str, ...]:  # noqa: N802
+    def STAYS(self) -> tuple[str, ...]:
         """The values of `--stay`."""
 
     @property
-    def PROGRAM(self) -> str:  # noqa: N802
+    def PROGRAM(self) -> str:
         """The name of the client's program on the PATH."""
 
     @property
-    def MIN_VERSION(self) -> Version:  # noqa: N802
+    def MIN_VERSION(self) -> Version:
         """The oldest version that can start our hooks."""
 
     @property
-    def BASE_VERSION(self) -> Version:  # noqa: N802
+    def BASE_VERSION(self) -> Version:
         """The oldest version whose events are known."""
 
     def settings_file(self, scope: str, folder: Path, environ: Mapping[str, str]) -> Path:

@@ -50,11 +50,11 @@ class NoOpinionRuns(Sequence[HookRun]):
         return len(self._times) - 1
 
     @overload
-    def __getitem__(self, at: int) -> HookRun: ...
+    def __getitem__(self, index: int) -> HookRun: ...
     @overload
     def __getitem__(self, at: slice) -> tuple[HookRun, ...]: ...
-    def __getitem__(self, at: int | slice) -> HookRun | tuple[HookRun, ...]:
-        return self.as_tuple()[at]
+    def __getitem__(self, index: int | slice) -> HookRun | tuple[HookRun, ...]:
+        return self.as_tuple()[index]
 
     def __iter__(self) -> Iterator[HookRun]:
         return iter(self.as_tuple())
@@ -124,7 +124,7 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             answer = call(event, own)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickRun(times, CallResult(None, as_failure(raised), perf_counter() - now))
         last, now = now, perf_counter()
         if answer is not None and answer is not no_opinion:
@@ -156,7 +156,7 @@ def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             waits_for = running.send(None)
         except StopIteration as stop:
             answer = stop.value
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickSteps(times, FirstStep(raised=raised, seconds=perf_counter() - now))
         else:
             return QuickSteps(times, FirstStep(running, waits_for, None, perf_counter() - now))

@@ -195,7 +195,7 @@ class WatchApp(App[None]):
 
     def _locate_all(self) -> None:
         costs = self.sessions.costs
-        for folder in {*self.sessions.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
+        for folder in {*self.sessions.folders(), *(cost.folder for cost in (costs.sessions if costs else ()))}:
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:

@@ -35,7 +35,7 @@ def plain_view(  # noqa: PLR0913 - keyword-only
     for host in hosts:
         team.put(host.host, host.sessions, HostStatus(now - host.age, host.left_out), now)
     tree.costs = costs
-    for folder in {*tree.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
+    for folder in {*tree.folders(), *(cost.folder for cost in (costs.sessions if costs else ()))}:
         tree.set_location(folder, find_location(folder))
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)

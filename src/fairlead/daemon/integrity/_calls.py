@@ -99,11 +99,15 @@ class RunningCalls:
             if self._stale:
                 self._drop_stale(call)
             others = self._running_for(folders, call.session)
-            unfinished = [one for one in self._unfinished if one.concerns(folders) and not one.has_ended]
+            unfinished = [
+                unfinished_call
+                for unfinished_call in self._unfinished
+                if unfinished_call.concerns(folders) and not unfinished_call.has_ended
+            ]
             if others or unfinished:
-                call.concurrent += [one.description for one in (*others, *unfinished)[:_MAX_CONCURRENT]]
-            for one in others:
-                one.concurrent[_MAX_CONCURRENT - 1 :] = [call.description]
+                call.concurrent += [other.description for other in (*others, *unfinished)[:_MAX_CONCURRENT]]
+            for other in others:
+                other.concurrent[_MAX_CONCURRENT - 1 :] = [call.description]
             if len(self._running) >= _MAX_CALLS:
                 self._remove(next(iter(self._running)))
             self._remove(call.key)

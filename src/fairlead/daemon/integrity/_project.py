@@ -88,7 +88,7 @@ class Project:
         return path
 
     def refresh(self, path: str) -> None:
-        """Record the present state of a file as its known state."""
+        """Record the current state of a file as its known state."""
         with self._lock:
             self._snapshot.refresh(path)
 

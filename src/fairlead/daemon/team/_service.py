@@ -146,11 +146,13 @@ class TeamService:
     def check_sessions(self) -> None:
         """Wake the thread to publish snapshots if agents or sessions have changed. Runs in the event loop."""
         self._copier.check_settings()
-        questions = frozenset(one.id for one in self._local_answers.questions())
+        questions = frozenset(question.id for question in self._local_answers.questions())
         seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
         if seen != self._seen:
             asked = frozenset(
-                (one.id, one.since) for one in self._tracker.live() if isinstance(one.state, AttentionNeeded)
+                (session.id, session.since)
+                for session in self._tracker.live()
+                if isinstance(session.state, AttentionNeeded)
             )
             self._is_urgent |= questions != self._seen[2] or asked != self._asked
             self._seen, self._asked, self._has_changes = seen, asked, True

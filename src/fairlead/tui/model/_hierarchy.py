@@ -92,8 +92,8 @@ class SessionHierarchy:
         """Return a session, its descendants, and the main sessions of all of them."""
         if session_id not in self._children:
             return frozenset((session_id, self.root(session_id)))
-        family = (session_id, *self._descendants(session_id))
-        return frozenset((*family, *map(self.root, family)))
+        related = (session_id, *self._descendants(session_id))
+        return frozenset((*related, *map(self.root, related)))
 
     def _unlink(self, session: Session) -> frozenset[str]:
         related = self._related(session.id)

@@ -128,8 +128,8 @@ class SessionTree:
     def reset(self, sessions: Iterable[Session]) -> None:
         """Replace all sessions of this host. Locations, costs at midnight and other hosts are kept."""
         view, costs, then, hosts = self._view, self.costs, self._cost_at_midnight, self.hosts
-        elsewhere = [session for session in self.sessions.values() if session.host]
-        self.__init__([*sessions, *elsewhere], self._locations)  # type: ignore[misc]  # resets all attributes
+        of_other_hosts = [session for session in self.sessions.values() if session.host]
+        self.__init__([*sessions, *of_other_hosts], self._locations)  # type: ignore[misc]  # resets all attributes
         self.hosts = hosts
         self._view, self._words, self.costs, self._cost_at_midnight = view, view.words, costs, then
 
@@ -308,7 +308,7 @@ class SessionTree:
 
     def _lines_of_project(self, project: str, worktrees: dict[str, list[str]]) -> list[Line]:
         folds, shown = self._view.folds, list[Line]()
-        for folder in sorted(worktrees, key=lambda each: (each != project, each)):
+        for folder in sorted(worktrees, key=lambda worktree: (worktree != project, worktree)):
             lines = self._session_lines(worktrees[folder], self._words_left(self._worktrees[folder]))
             if lines and _is_split(project, worktrees):
                 is_open = folds.is_open(("worktree", folder))

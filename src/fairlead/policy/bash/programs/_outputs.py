@@ -67,13 +67,17 @@ def _names(tests: list[str]) -> list[str] | None:
     if "," in texts or any(a in {"!", "-not"} and b == "(" for a, b in pairwise(texts)):
         return None
     branches: list[list[str]] = [[]]
-    for at, test in enumerate(texts):
+    for index, test in enumerate(texts):
         if test in {"-o", "-or"}:
             branches.append([])
-        elif test in {"-name", "-iname"} and at + 1 < len(texts) and (at == 0 or texts[at - 1] not in {"!", "-not"}):
-            if is_unknown(tests[at + 1]):
+        elif (
+            test in {"-name", "-iname"}
+            and index + 1 < len(texts)
+            and (index == 0 or texts[index - 1] not in {"!", "-not"})
+        ):
+            if is_unknown(tests[index + 1]):
                 return None
-            branches[-1].append(texts[at + 1] if test == "-name" else _any_case(texts[at + 1]))
+            branches[-1].append(texts[index + 1] if test == "-name" else _any_case(texts[index + 1]))
     return [branch[0] for branch in branches] if all(branches) else None
 
 
@@ -91,7 +95,9 @@ def _find(call: ProgramCall, _: Output | None) -> Output | None:
 def find_roots(args: list[str]) -> tuple[list[str], list[str]]:
     """Return the folders and the tests of `find`."""
     links = {"-H", "-L", "-P"}
-    start = next((at for at, arg in enumerate(args) if arg[:1] in {"-", "(", "!"} and arg not in links), len(args))
+    start = next(
+        (index for index, arg in enumerate(args) if arg[:1] in {"-", "(", "!"} and arg not in links), len(args)
+    )
     return [arg for arg in args[:start] if arg not in links] or ["."], args[start:]
 
 
