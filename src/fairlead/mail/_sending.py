@@ -14,7 +14,7 @@ from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._storage import OutgoingMessage
 from fairlead.mail._types import FAIRLEAD, USER, Message, SendResult
 from fairlead.mail._validate import reply_subject, validate_draft
-from fairlead.text import replace_surrogates
+from fairlead.text import replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ class PendingSend(msgspec.Struct):
     @property
     def key(self) -> tuple[int, str]:
         """The sender and the idempotency key, which may be empty."""
-        return self.sender.id, replace_surrogates(self.draft.key)
+        return self.sender.id, self.draft.key
 
     @property
     def is_done(self) -> bool:
@@ -55,6 +55,12 @@ class PendingSend(msgspec.Struct):
         return MailUnreachable("the message was not sent: the thread that sent for all was interrupted; send it again")
 
 
+def _pending(sender: Agent, draft: Draft, project: str) -> PendingSend:
+    """Return a draft to send, with texts that can be stored."""
+    subject, body, key, project = replace_surrogates_in(draft.subject, draft.body, draft.key, project)
+    return PendingSend(sender, replace(draft, subject=subject, body=body, key=key), project)
+
+
 class MessageSender:
     """Sends messages. One thread commits the drafts of all waiting threads, so that they share one sync of the disk."""
 
@@ -67,7 +73,7 @@ class MessageSender:
 
     def send(self, sender: Agent, draft: Draft, project: str) -> SendResult:
         """Send a message, together with the drafts of all waiting threads."""
-        pending = PendingSend(sender, draft, project)
+        pending = _pending(sender, draft, project)
         self._pending.append(pending)
         with self._cache.locked():
             if not pending.is_done:
@@ -79,7 +85,7 @@ class MessageSender:
 
     def send_many(self, items: Iterable[tuple[Agent, Draft]], project: str) -> list[SendResult | MailError]:
         """Send messages in one transaction."""
-        batch = [PendingSend(sender, draft, project) for sender, draft in items]
+        batch = [_pending(sender, draft, project) for sender, draft in items]
         with self._cache.locked():
             self._commit(batch)
         return [pending.outcome() for pending in batch]
@@ -170,7 +176,7 @@ class MessageSender:
             thread=thread,
             reply_to=draft.reply_to,
             deadline=draft.deadline,
-            project=sender.project or replace_surrogates(pending.project),
+            project=sender.project or pending.project,
         )
         ended = tuple(agent.id for agent in recipients if agent.ended and not agent.host)
         outgoing = OutgoingMessage(

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from fairlead.mail._errors import BadMessage, TooLarge
 from fairlead.mail._names import quote
 from fairlead.mail._types import INTENTS, MAX_BODY_BYTES, MAX_KEY_LENGTH, MAX_SUBJECT_LENGTH, PRIORITIES
-from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
     from fairlead.mail._types import Draft
@@ -22,7 +21,7 @@ _MAX_SCANNED = 8000
 
 
 def validate_draft(draft: Draft, now: float) -> Draft:
-    """Return a draft in the form in which it is stored. Raises `BadMessage`."""
+    """Return a draft with a subject. Its texts are valid Unicode. Raises `BadMessage`."""
     if draft.priority not in PRIORITIES:
         raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quote(str(draft.priority))}")
     if draft.intent not in INTENTS:
@@ -31,12 +30,7 @@ def validate_draft(draft: Draft, now: float) -> Draft:
     if not draft.subject.strip() and not draft.body.strip():
         raise BadMessage("the message is empty; give it a subject or a body")
     _check_size(draft)
-    return replace(
-        draft,
-        subject=replace_surrogates(draft.subject if draft.subject.strip() else _first_words(draft.body)),
-        body=replace_surrogates(draft.body),
-        key=replace_surrogates(draft.key),
-    )
+    return draft if draft.subject.strip() else replace(draft, subject=_first_words(draft.body))
 
 
 def reply_subject(subject: str) -> str:
@@ -69,7 +63,7 @@ def _check_size(draft: Draft) -> None:
         raise TooLarge(f"a subject can have {MAX_SUBJECT_LENGTH} characters, not {len(draft.subject)}; use the body")
     if len(draft.key) > MAX_KEY_LENGTH:
         raise TooLarge(f"an idempotency key can have {MAX_KEY_LENGTH} characters, not {len(draft.key)}")
-    size = len(draft.body) if draft.body.isascii() else len(replace_surrogates(draft.body).encode())
+    size = len(draft.body) if draft.body.isascii() else len(draft.body.encode())
     if size > MAX_BODY_BYTES:
         raise TooLarge(
             f"a body can have {MAX_BODY_BYTES} bytes, not {size}; write it to a file and send the file's path"
