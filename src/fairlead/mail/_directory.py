@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, FIRST_REMOTE_ID
 from fairlead.text import replace_surrogates_in
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import normalize_name, quote, validate_name
 from fairlead.mail._errors import BadName, TooLarge
-from fairlead.mail._names import normalize_name, quote, validate_name
 from fairlead.mail._storage import Alias
 from fairlead.mail._types import FIRST_ID, Agent
 from fairlead.text import replace_surrogates, replace_surrogates_in

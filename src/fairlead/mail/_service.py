@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fairlead.mail._addresses import validate_topic
 from fairlead.mail._cache import MailCache
 from fairlead.mail._expiry import AgentExpiry
 from fairlead.mail._identity import IdentityService
-from fairlead.mail._names import validate_topic
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._sending import MessageSender
 from fairlead.mail._storage import QueueSize
