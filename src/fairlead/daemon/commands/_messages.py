@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from fairlead.daemon.events._messages import HookRequest, read_request
+from fairlead.events import DEFAULT_CLIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +117,7 @@ def parse_command_request(data: bytes) -> CommandRequest | None:
         raise ValueError("the words do not match their number")
     return CommandRequest(
         words=tuple(word.decode(errors="surrogateescape") for word in words),
-        hook=read_request(match[1].decode(), b"", headers),
+        hook=read_request(match[1].decode(), DEFAULT_CLIENT, headers),
         terminals=_terminals(fields.get(b"fairlead-terminals", b"")),
         stdin=stdin if fields.get(b"fairlead-stdin") == b"1" else None,
     )

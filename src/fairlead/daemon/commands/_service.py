@@ -202,5 +202,5 @@ class _Exchange:
 
 
 def _run(call: CommandCall) -> CommandResult:
-    result: CommandResult = import_module(_COMMAND_LINE).run(call)
+    result: CommandResult = import_module(_COMMAND_LINE).run_for_launcher(call)
     return result

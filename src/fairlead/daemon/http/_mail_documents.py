@@ -141,11 +141,15 @@ def sent_document(
         "new": sent.is_new,
         "from": sent.message.sender,
         "recipients": [
-            {
-                "name": one.name,
-                "presence": presence(one, session_of(one, sessions), now),
-                "reach": delivery_time(one, session_of(one, sessions), is_listening=is_listening(one.id)),
-            }
+            _recipient_document(one, session_of(one, sessions), now, is_listening=is_listening(one.id))
             for one in sent.recipients
         ],
+    }
+
+
+def _recipient_document(agent: Agent, session: Session | None, now: float, *, is_listening: bool) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "presence": presence(agent, session, now),
+        "reach": delivery_time(agent, session, is_listening=is_listening),
     }

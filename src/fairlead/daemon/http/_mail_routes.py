@@ -263,7 +263,9 @@ class MailApi:
         caller = identify(
             service,
             Observation(
-                agent_ids=mail.shell_calls.callers(known.ids, _shell_above(ancestry, known.process), known.shells),
+                agent_ids=mail.shell_calls.callers(
+                    known.ids, partial(_shell_above, ancestry, known.process), known.shells
+                ),
                 own=known.own,
                 is_common=known.process in own_ancestry.processes[1:],
                 has_terminal=ancestry.has_terminal,

@@ -16,7 +16,7 @@ from fairlead.clients import client_or_default
 from fairlead.events import PostToolUse, PostToolUseFailure, SessionEnd, SubagentStop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fairlead.clients import Client
     from fairlead.events import Event, PreToolUse
@@ -74,14 +74,18 @@ class ShellCalls:
                 if call.session == session and agent_id in (None, call.agent_id):
                     del self._calls[key]
 
-    def callers(self, sessions: Iterable[str], command_line: str, working: Iterable[str]) -> frozenset[str]:
+    def callers(
+        self, sessions: Iterable[str], read_command_line: Callable[[], str], working: Iterable[str]
+    ) -> frozenset[str]:
         """Return the ids of the subagents that may run a command in a shell with this command line; "" is the session.
 
-        `working` are the subagents with running shell calls. If no call matches the command line, it may be theirs.
+        The command line is read only if there are calls to compare it with. `working` are the subagents with running shell calls. If no call matches the command line, it may be theirs.
         """
-        names, line = set(sessions), _plain(command_line)
+        names = set(sessions)
         with self._lock:
-            matching = [call for call in self._calls.values() if call.session in names and call.command in line]
+            running = [call for call in self._calls.values() if call.session in names]
+        line = _plain(read_command_line()) if running else ""
+        matching = [call for call in running if call.command in line]
         longest = max((len(call.command) for call in matching), default=0)
         callers = frozenset(call.agent_id for call in matching if len(call.command) == longest)
         return callers or frozenset({"", *working})
