@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.clients import client_or_default
-from fairlead.events import PostToolUse, PostToolUseFailure, SessionEnd, SubagentStop
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.events import PostToolUse, PostToolUseFailure, PreToolUse, SessionEnd, SubagentStop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fairlead.clients import Client
-    from fairlead.events import Event, PreToolUse
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.events import Event
+    from fairlead.journal import EventRecord
 
 _MAX_CALLS = 5000
 _IGNORED = str.maketrans("", "", " \t\r\n'\"\\")
@@ -37,16 +40,29 @@ class ShellCall(msgspec.Struct, frozen=True):
     """The command without quotes and whitespace."""
 
 
-class ShellCalls:
-    """The running shell calls, including those in the background. Thread-safe."""
+class ShellCalls(EventExtension):
+    """The running shell calls, including those in the background. Thread-safe.
+
+    Calls are noted before they are answered, because a call begins after its answer.
+    """
+
+    kind = "contributor"
+    events = frozenset({"PreToolUse"})
+    recorded_events = frozenset({"PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
 
     def __init__(self) -> None:
         self._calls: OrderedDict[tuple[str, str], ShellCall] = OrderedDict()
         self._lock = Lock()
 
-    def note(self, event: Event) -> None:
+    def before_reply(self, context: EventContext) -> None:
+        """Add a call that begins."""
+        event = context.event
+        if isinstance(event, PreToolUse) and context.tool_kind == "shell":
+            self._begin(event, context.client)
+
+    def after_record(self, record: EventRecord, event: Event | None) -> None:  # noqa: ARG002 - the signature of extensions
         """Remove the calls that an event ends."""
-        if not self._calls:
+        if event is None or not self._calls:
             return
         if isinstance(event, PostToolUse | PostToolUseFailure):
             is_running = isinstance(event, PostToolUse) and bool(client_or_default(event.client).background_task(event))
@@ -57,8 +73,7 @@ class ShellCalls:
             agent = event.agent_id if isinstance(event, SubagentStop) else None
             self._remove(event.session_id, agent)
 
-    def begin(self, event: PreToolUse, client: Client) -> None:
-        """Add a shell call that begins."""
+    def _begin(self, event: PreToolUse, client: Client) -> None:
         command = next((text for key in client.command_keys if isinstance(text := event.tool_input.get(key), str)), "")
         if not command:
             return
@@ -79,7 +94,8 @@ class ShellCalls:
     ) -> frozenset[str]:
         """Return the ids of the subagents that may run a command in a shell with this command line; "" is the session.
 
-        The command line is read only if there are calls to compare it with. `working` are the subagents with running shell calls. If no call matches the command line, it may be theirs.
+        The command line is read only if there are calls to compare it with. `working` are the subagents with running
+        shell calls. If no call matches the command line, it may be theirs.
         """
         names = set(sessions)
         with self._lock:
