@@ -10,8 +10,7 @@ from sqlalchemy import insert, update
 
 from fairlead.journal import Position
 from fairlead.paths import state_folder
-from fairlead.store._database import batches, insert_or_ignore, translate_errors
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches, insert_or_ignore, translate_errors
 from fairlead.store._urls import backend_for
 from fairlead.store.events import _queries as queries
 from fairlead.store.events._pruner import Pruner

@@ -19,8 +19,7 @@ from fairlead.mail.remote import (
     ReceiptPacket,
     encode,
 )
-from fairlead.store._database import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import agents, deliveries, message_from
 from fairlead.store.mail._team_tables import origins, pending, threads

@@ -25,9 +25,8 @@ from fairlead.mail import (
     QueueSummary,
 )
 from fairlead.paths import state_folder
-from fairlead.store._database import Database, batches, insert_or_ignore, translate_errors
+from fairlead.store._database import Database, PreparedStatement, batches, insert_or_ignore, translate_errors
 from fairlead.store._errors import StoreBusy, StoreError, StoreFull
-from fairlead.store._prepared import PreparedStatement
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _search as search

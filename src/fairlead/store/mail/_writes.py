@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, func, insert, select, tuple_
 
 from fairlead.mail import QueueSize
-from fairlead.store._database import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import (
     agent_row,
