@@ -6,12 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from fairlead.mail._addresses import validate_topic
-from fairlead.mail._cache import MailCache
+from fairlead.mail._cache import MailCache, QueueSize
 from fairlead.mail._expiry import AgentExpiry
 from fairlead.mail._identity import IdentityService
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._sending import MessageSender
-from fairlead.mail._storage import QueueSize
 from fairlead.mail._types import FIRST_ID, FIRST_REMOTE_ID, USER, Draft, MailCounts, Topic, WaitingMail
 from fairlead.mail.render import MAX_SHOWN_MESSAGES
 from fairlead.text import replace_surrogates, replace_surrogates_in
