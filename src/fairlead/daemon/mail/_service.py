@@ -13,9 +13,9 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.daemon.mail._caller_identity import ShellCalls
 from fairlead.daemon.mail._event_agents import EventAgents, RecordedAgent
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
-from fairlead.daemon.mail._shell_calls import ShellCalls
 from fairlead.daemon.mail._waiters import WaiterRegistry
 from fairlead.mail import USER, MailError, MailUnreachable, MessageService, TaskLists
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.mail._shell_calls import ShellCalls
+    from fairlead.daemon.mail._caller_identity import ShellCalls
 
 
 def create(daemon: Daemon) -> ShellCalls:
