@@ -15,7 +15,7 @@ from store.records import at, commands, event
 
 from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore, Store, StoredEvent, _revisions
-from fairlead.store._backend import insert_or_ignore
+from fairlead.store._database import insert_or_ignore
 from fairlead.store._head import HEAD_REVISION, REVISION_TABLE
 from fairlead.store._revisions import known_revisions, scripts, upgrade
 from fairlead.store.events import _pruner, _queries

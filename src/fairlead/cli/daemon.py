@@ -12,10 +12,9 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, Number
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.daemon import daemon_log_file, start_daemon
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, daemon_pid, request

@@ -28,7 +28,7 @@ _POLL = "/v1/mail/poll"
 _OK = range(200, 300)
 
 
-def run(call: CommandCall) -> CommandResult:
+def run_for_launcher(call: CommandCall) -> CommandResult:
     """Run a command. Raises `CommandDeclined`, `StdinWanted` or `WaitWanted` if it cannot be finished here."""
     invocation = ServedInvocation(call)
     words = list(call.request.words)

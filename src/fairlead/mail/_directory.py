@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, FIRST_REMOTE_ID
+from fairlead.text import replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,6 +75,8 @@ class AgentDirectory:
 
     def by_session(self, session: str, agent_id: str = "") -> Agent | None:
         """Return the agent of a session or of its subagent. Session ids from before a /clear are found, too."""
+        if not (session.isascii() and agent_id.isascii()):
+            session, agent_id = replace_surrogates_in(session, agent_id)
         if (number := self._by_session.get((session, agent_id))) is not None:
             return self.get(number)
         parent = self._by_id.get(self._former_sessions.get(session, 0))

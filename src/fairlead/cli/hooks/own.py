@@ -10,8 +10,8 @@ import msgspec
 from fairlead.cli.hooks.policy_text import with_hook, without_hook
 from fairlead.cli.policy.trust_hooks import TrustError, trust_hook_file
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person, yes_option
-from fairlead.cli.support.screen import print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     find_layers,

@@ -11,8 +11,8 @@ from fairlead.cli.mail.send import Draft, draft_options, to_text
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
 

@@ -12,15 +12,15 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.param_types import CallerPath, Duration, OneOf
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _PRIORITIES = ("urgent", "normal", "low")
 _INTENTS = ("request", "inform", "ack")

@@ -16,8 +16,8 @@ from fairlead.cli.policy.trust_hooks import (
     trust_hook_file,
 )
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person
-from fairlead.cli.support.screen import print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     Layer,

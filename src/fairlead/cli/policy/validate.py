@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
     Diagnostic,

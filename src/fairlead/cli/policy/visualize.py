@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.cli.policy.validate import describe_count, find_checked_layers
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.errors import UsageError
 from fairlead.policy import matched_files
 

@@ -14,8 +14,8 @@ import msgspec
 from fairlead.cli.sessions.listing import request_sessions, state_name
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.invocation import print_line, print_lines
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
 from fairlead.sessions import Session
 from fairlead.text import duration, one_line

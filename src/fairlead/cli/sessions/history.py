@@ -15,11 +15,10 @@ import msgspec
 
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.daemon_client import request_daemon
 from fairlead.cli.support.durations import parse_duration
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Number, Text
-from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.sessions import HistoryPage, SessionHistory

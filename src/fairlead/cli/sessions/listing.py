@@ -12,11 +12,9 @@ import msgspec
 
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import user_mail
+from fairlead.cli.support.daemon_client import request_daemon, user_mail
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, OneOf
-from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Costs, HostSessions, Session, Working, team_sessions

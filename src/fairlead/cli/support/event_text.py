@@ -14,7 +14,7 @@ from fairlead.journal import CommandsRecord, EventRecord
 from fairlead.text import cell_width, first_line, fit
 
 if TYPE_CHECKING:
-    from fairlead.cli.support.screen import Screen
+    from fairlead.cli.support.invocation import Screen
     from fairlead.journal import DaemonRecord
 
     Record = EventRecord | CommandsRecord | DaemonRecord

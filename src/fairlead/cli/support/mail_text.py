@@ -11,7 +11,7 @@ from fairlead.text import table as text_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.cli.support.screen import Screen
+    from fairlead.cli.support.invocation import Screen
 
     Row = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from socket import AF_UNIX, SOCK_STREAM, SocketType
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._peer import is_own_user, peer_pid
-from fairlead.daemon.commands._messages import PREFIX, parse_command_request
+from fairlead.daemon.commands._service import PREFIX, parse_command_request
 from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
 from fairlead.daemon.http._resumed import ResumedHttpProtocol
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.commands._messages import CommandRequest
+    from fairlead.daemon.commands._service import CommandRequest
     from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _READ_SIZE = 64 * 1024

@@ -88,8 +88,7 @@ class RequestReader:
             raise NotHookRequest
         if len(target.callers) >= _MAX_CALLERS:
             target.callers.clear()
-        query = b"client=%b" % target.client.encode("latin-1")
-        request = target.callers[text] = read_request("", query, headers)
+        request = target.callers[text] = read_request("", target.client, headers)
         return request
 
     def _parse_line(self, line: bytes) -> _Target:

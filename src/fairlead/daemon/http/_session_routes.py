@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlead.daemon.sessions._public import public
+from fairlead.sessions import public
 from fairlead.text import start_of_day
 
 if TYPE_CHECKING:

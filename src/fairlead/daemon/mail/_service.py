@@ -13,10 +13,9 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.daemon.mail._caller_identity import ShellCalls
 from fairlead.daemon.mail._event_agents import EventAgents, RecordedAgent
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
-from fairlead.daemon.mail._shell_calls import ShellCalls
-from fairlead.daemon.mail._showing import show_bounded
 from fairlead.daemon.mail._waiters import WaiterRegistry
 from fairlead.mail import USER, MailError, MailUnreachable, MessageService, TaskLists
 
@@ -55,6 +54,8 @@ _FLUSH_INTERVAL = 30.0
 _PRUNE_INTERVAL = 3600.0
 _MAX_STAYS = 20_000
 _MAX_UNDONE = 20_000
+_POLL = "poll"
+"""The event name of polls, which return mail page by page."""
 _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
 """Events for which no new agent is created."""
 
@@ -179,6 +180,7 @@ class MailService:
         from fairlead.store import MailStore
 
         self._store = MailStore.open()
+        self.receipts.make_folder()
         for warning in self._store.warnings:
             self._errors.report(warning)
         service = MessageService(self._store)
@@ -296,7 +298,9 @@ class MailService:
             return [], 0
         if pid is not None:
             self.receipts.open(showing, pid)
-        messages, left = show_bounded(service, agent, event_name, showing, urgent_only=urgent_only)
+        messages, left = service.show_bounded(
+            agent, event_name, showing, urgent_only=urgent_only, has_next_page=event_name == _POLL
+        )
         if not messages and pid is not None:
             self.receipts.close(showing)
         return messages, left

@@ -18,7 +18,6 @@ import msgspec
 from fairlead.clients import Usage, client_or_default
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.daemon.sessions._facts import reporting_pid
-from fairlead.daemon.sessions._public import public
 from fairlead.daemon.sessions._saved_state import SavedState, read_saved_state, write_saved_state
 from fairlead.errors import FairleadError
 from fairlead.journal import DOCTOR_SESSION, CostRecord, EventRecord, Position
@@ -27,6 +26,7 @@ from fairlead.sessions import (
     Registry,
     SnapshotError,
     apply_record,
+    public,
     restore,
     snapshot,
 )
@@ -299,8 +299,7 @@ class SessionTracker(EventExtension):
 
     def get(self, session_id: str, *, is_whole: bool = False) -> Session | None:
         """Return a session by its id, with long questions cut unless `is_whole`."""
-        session = self._registry.get(session_id)
-        return session and public(session, is_whole=is_whole)
+        return self._registry.get_public(session_id, is_whole=is_whole)
 
     def current(self, session_id: str) -> Session | None:
         """Return the same session as `get`, with its internal state and without a copy."""

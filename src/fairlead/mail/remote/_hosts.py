@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import normalize_name, quote
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import normalize_name, quote
 from fairlead.mail._storage import Alias
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, SCRIPT, USER, Agent
 from fairlead.mail.remote._packets import AgentAddress, AgentInfo, decode_snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Integer, cast, func, select
 
 from fairlead.sessions import SessionCopy
-from fairlead.store._backend import batches
+from fairlead.store._database import batches
 from fairlead.store.events._rows import clean_text
 from fairlead.store.history._queries import session_of_row
 from fairlead.store.history._tables import costs, sessions

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, insert, select
 
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
-from fairlead.store._backend import batches, dialect_insert, insert_or_ignore
-from fairlead.store._prepared import PreparedStatement, ids_among
+from fairlead.store._database import PreparedStatement, batches, dialect_insert, ids_among, insert_or_ignore
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
 from fairlead.store.history import _search as search

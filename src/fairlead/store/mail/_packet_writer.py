@@ -19,11 +19,9 @@ from fairlead.mail.remote import (
     ReceiptPacket,
     encode,
 )
-from fairlead.store._backend import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
-from fairlead.store.mail._rows import message_from
-from fairlead.store.mail._tables import agents, deliveries
+from fairlead.store.mail._tables import agents, deliveries, message_from
 from fairlead.store.mail._team_tables import origins, pending, threads
 from fairlead.store.mail._team_writes import append, bounce
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from heapq import merge
 from itertools import islice
 from time import time
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from fairlead.mail import (
     FAIRLEAD,
@@ -17,7 +15,9 @@ from fairlead.mail import (
     SCRIPT,
     USER,
     HostRecord,
+    MailBusy,
     MailCounts,
+    MailFull,
     MailSnapshot,
     MailUnreachable,
     PruneStep,
@@ -25,28 +25,24 @@ from fairlead.mail import (
     QueueSummary,
 )
 from fairlead.paths import state_folder
-from fairlead.store._backend import batches, insert_or_ignore
-from fairlead.store._database import Database
-from fairlead.store._errors import StoreError
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import Database, PreparedStatement, batches, insert_or_ignore, translate_errors
+from fairlead.store._errors import StoreBusy, StoreError, StoreFull
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _search as search
 from fairlead.store.mail import _writes as writes
-from fairlead.store.mail._errors import translate_store_errors
 from fairlead.store.mail._losses import report_losses
-from fairlead.store.mail._rows import agent_from, agent_row, delivery_from, message_from, unanswered_from
-from fairlead.store.mail._tables import agents
+from fairlead.store.mail._tables import agent_from, agent_row, agents, delivery_from, message_from, unanswered_from
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Select
 
     from fairlead.mail import Agent, Alias, Delivery, Message, OutgoingMessage, Stage, UnansweredRequest
     from fairlead.mail.remote import TeamStorage
-    from fairlead.store._backend import Backend
+    from fairlead.store._database import Backend
 
 _MAX_ID = 2**63 - 1
 
@@ -90,7 +86,7 @@ class MailStore(Database):
                 raise MailUnreachable(str(error)) from error
             undo.callback(backend.engine.dispose)
             owner_lock = undo.enter_context(ExitStack())
-            with translate_store_errors(backend):
+            with _translate_errors(backend):
                 owner_lock.enter_context(backend.hold_owner_lock())
                 store = cls(backend, backend.prepare(), owner_lock)
             with store._writing() as connection:
@@ -261,13 +257,8 @@ class MailStore(Database):
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown, and return their messages in order."""
         with self._writing() as connection:
-            numbers = writes.first_queued(connection, recipient, limit, urgent_only=urgent_only)
-            messages = [message_from(row) for row in connection.execute(queries.MESSAGES, {"messages": numbers})]
-            repeated = set(connection.execute(queries.REPEATED, {"agent": recipient, "messages": numbers}).scalars())
-            messages = [replace(one, may_repeat=True) if one.id in repeated else one for one in messages]
-            shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
-            writes.mark_shown(connection, recipient, numbers, shown)
-        return messages
+            shown = {"stage": "shown", "shown": at, "event": event, "event_id": event_id or None, "why": ""}
+            return writes.show(connection, recipient, limit, shown, urgent_only=urgent_only)
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
         """Mark all queued deliveries of an agent as shown, and return who sent how many."""
@@ -321,7 +312,7 @@ class MailStore(Database):
     # -- internal --------------------------------------------------------------------------------------
 
     def _translate_errors(self) -> AbstractContextManager[None]:
-        return translate_store_errors(self._backend)
+        return _translate_errors(self._backend)
 
     def _add_to_index(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         if self._is_indexed:
@@ -334,6 +325,22 @@ class MailStore(Database):
     def _unanswered(self, query: PreparedStatement, parameters: dict[str, Any]) -> list[UnansweredRequest]:
         with self._reading() as connection:
             return [unanswered_from(row) for row in query.rows(connection, parameters)]
+
+
+@contextmanager
+def _translate_errors(backend: Backend) -> Iterator[None]:
+    """Raise errors of drivers and of the store as `MailError`."""
+    try:
+        with translate_errors(backend):
+            yield
+    except StoreFull as error:
+        raise MailFull(
+            f"{backend.location}: the disk is full, so nothing was sent or marked; free some space and try again"
+        ) from error
+    except StoreBusy as error:
+        raise MailBusy(str(error)) from error
+    except StoreError as error:
+        raise MailUnreachable(str(error)) from error
 
 
 def _before(before: int) -> int:

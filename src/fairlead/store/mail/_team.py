@@ -8,8 +8,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID, HostRecord, MailUnreachable
 from fairlead.mail.remote import Backlog, Link, Origin, OutgoingPacket, RefusedPacket
-from fairlead.store._backend import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _team_writes as team_writes
 from fairlead.store.mail import _writes as writes

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID
 from fairlead.mail.remote import MESSAGE, RECEIPT, VOID, Link
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import agents, deliveries
 from fairlead.store.mail._team_tables import links, origins, outbox, pending, refused, threads

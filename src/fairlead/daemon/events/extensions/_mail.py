@@ -88,12 +88,12 @@ class MailDelivery(EventExtension):
         service = self._mail.service_within(0)
         if service is None or self._mail.has_pending_undo:
             return service is not None or name != "PostToolUse"
-        agent = service.find_by_session(event.session_id, event.agent_id or "")
+        mail = service.waiting_mail(event.session_id, event.agent_id or "")
         if name == "PostToolUse":
-            return agent is not None and service.queued_count(agent, urgent_only=True) > 0
-        if name not in _RARELY_MAIL or agent is None or agent.ended or service.queued_count(agent):
+            return mail is not None and mail.urgent > 0
+        if name not in _RARELY_MAIL or mail is None or mail.agent.ended or mail.queued:
             return True
-        return isinstance(event, Stop) and (service.may_owe_reply(agent) or self._idle.may_wait(agent, context))
+        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_wait(mail.agent, context))
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
@@ -229,7 +229,7 @@ class MailDelivery(EventExtension):
             self._mail.waiters.release(event.session_id, "stop")  # so that the client can report the subagent's result
         if event is None or event.event_name not in {"Stop", "UserPromptSubmit"}:
             return
-        if isinstance(event, UserPromptSubmit) and not _is_automatic(event):
+        if isinstance(event, UserPromptSubmit) and not self._idle.turns.is_empty and not _is_automatic(event):
             self._idle.reset_turns(event)
         if record.steps:
             self._remember_plan(record, event)
