@@ -91,7 +91,7 @@ class EventHandler:
         if an extension has to wait for another process; the second call then gets the `policy` of that error.
         """
         try:
-            client = client_named(request.client)
+            client = request.known_client or client_named(request.client)
         except UnknownClientError:
             raise NotThisDaemon(f"unknown client: {request.client}") from None
         try:

@@ -125,6 +125,11 @@ class RunningCalls:
                 self._add_unfinished(call)
             return call
 
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether there are background commands, or calls whose end was not seen."""
+        return bool(self._unfinished)
+
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
         """Return unfinished calls that may have changed a file since the last check. Forget those that have ended."""
         if not self._unfinished:

@@ -88,7 +88,8 @@ class IntegrityCheck(EventExtension):
             self._tool_decided(record, event)
         elif isinstance(event, UserPromptSubmit):
             calls.prompted(event.session_id)
-            calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
+            if calls.has_unfinished:
+                calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
         elif isinstance(event, PostToolBatch | SubagentStop):
             calls.agent_is_done(event)
         elif isinstance(event, Stop):
