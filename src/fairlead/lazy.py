@@ -158,8 +158,12 @@ class CachedModules:
             self._usual = self._order
         if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
-        codes = {name: code for name in self._entries if (code := self._code(name))}
-        stamps = {name: (stamp, is_package) for name, (stamp, is_package, *_) in self._entries.items()}
+        stamps = {
+            name: (stamp, is_package)
+            for name, (stamp, is_package, *_) in self._entries.items()
+            if stamp == _stamp(self._source(name, is_package=is_package))  # else it has changed, or there is none
+        }
+        codes = {name: code for name in stamps if (code := self._code(name))}
         for name, module in list(sys.modules.items()):
             loader = getattr(getattr(module, "__spec__", None), "loader", self)
             if name.startswith(f"{self._package}.") and loader is not self:
@@ -172,7 +176,8 @@ class CachedModules:
         for name, code in codes.items():
             entries[name] = *stamps[name], at, len(code), _hash(code)
             at += len(code)
-        index = marshal.dumps((self._key, entries, [name for name in self._usual if name in entries]))
+        usual = self._usual if all(name in entries for name in self._usual) else []
+        index = marshal.dumps((self._key, entries, usual))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:
