@@ -162,10 +162,11 @@ def test_a_terminal_of_its_own_does_not_make_an_agent_a_person(fox: Process, owl
 def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Process, live: DaemonHome) -> None:
     """It has left its client's line, so it is a program; and the other's client is there to be asked."""
     other, out = name(owl), live.folder / "out"
-    orphaned = "while kill -0 $PPID 2>/dev/null; do sleep 0.01; done"
+    orphaned = "while kill -0 $0 2>/dev/null; do sleep 0.01; done"  # not PPID: the shell may be an orphan already
     words = f"{orphaned}; {FAIRLEAD} identity --session-id s2 >{out} 2>&1; echo done >>{out}"
     options = "start_new_session=True, stdout=-3, stderr=-3"  # DEVNULL: who waits for the pipes waits for the orphan
-    code = f"import subprocess; subprocess.Popen(['/bin/sh', '-c', {words!r}], {options})"
+    argv = f"['/bin/sh', '-c', {words!r}, str(os.getpid())]"
+    code = f"import os, subprocess; subprocess.Popen({argv}, {options})"
     fox.run([sys.executable, "-c", code])
     until(lambda: out.exists() and out.read_text().endswith("done\n"), "the orphan has asked")
     assert f"session s2 runs as process {owl.pid}, which did not start this command" in out.read_text()
