@@ -74,8 +74,8 @@ _MODES: dict[Verb, PathMode] = {
 def tool_call(client: Client, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
     """Return the normal form of a call, by the client's `tool_kinds`, `command_keys` and `path_keys`.
 
-    A tool that is not in `tool_kinds` is judged by its name and the keys of its input. Raise `TypeError` if the input
-    of a shell tool has no command.
+    A tool that is not in `tool_kinds` is classified by its name and the keys of its input. Raise `TypeError` if the
+    input of a shell tool has no command.
     """
     kind = client.kind_of(tool)
     if kind == "shell":

@@ -39,7 +39,7 @@ chained  ours, which then runs the user's own
 ours     only ours
 """
 InstallState = Literal["installed", "partial", "outdated", "broken", "not installed"]
-"""How far our hooks are installed.
+"""Whether our hooks are installed, and up to date.
 
 installed      every event has our hook, as an install would write it
 partial        some events have no hook of ours
@@ -151,7 +151,7 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
 
 class InstallStatus(msgspec.Struct, frozen=True):
-    """How far our hooks are installed in one settings file."""
+    """The status of our hooks in one settings file."""
 
     scope: str
     file: str
@@ -269,7 +269,7 @@ class Installer(Protocol):
         """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
 
     def status(self, scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
-        """Return how far our hooks are installed in one file."""
+        """Return the status of our hooks in one file."""
 
     def warnings(self, text: str) -> list[str]:
         """Return warnings about settings that turn our hooks off, or let other programs decide, too."""

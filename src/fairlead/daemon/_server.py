@@ -188,7 +188,7 @@ async def _freeze_garbage(daemon: Daemon) -> None:
     """Exclude everything that is loaded from garbage collection: traversing it blocks the loop for 30 ms.
 
     Nearly all objects of an event are freed without garbage collection, after some milliseconds. The threshold is so
-    high that the collector seldom traverses them before.
+    high that the collector rarely traverses them earlier.
     """
     gc.set_threshold(_GARBAGE_THRESHOLD, 20, 100)
     await daemon.mail.opened()

@@ -89,7 +89,7 @@ _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
 """The letters of the hints, those that are rare in lines of the journal first."""
 _MAX_UNCOMPILED_LINES = 3
-"""The most lines that a process without a daemon writes."""
+"""The maximum number of lines that a process without a daemon writes."""
 
 
 class Redactor:

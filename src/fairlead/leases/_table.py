@@ -96,9 +96,10 @@ class LeaseTable:
     # -- changes ---------------------------------------------------------------------------------------
 
     def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
-        """Return a table in which the holder has all of these leases, and the leases. Raises `LeaseError`.
+        """Return a table in which the holder has these leases, and the new leases. Raises `LeaseError`.
 
         Leases of the holder on the same path are replaced. The caller has checked with `against` that none conflict.
+
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [

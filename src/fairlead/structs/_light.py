@@ -1,4 +1,4 @@
-"""A `Struct` in Python with those features of msgspec's that deciding one event needs.
+"""A `Struct` in Python, with the features of msgspec's that are needed to decide one event.
 
 These are fields, defaults, equality and copies. The fields of a class are known by the text of their annotations, which
 are never evaluated. Nothing is validated: values come from constructors, and from files that this version has written.

@@ -67,7 +67,7 @@ def _integer(data: bytes, at: int, end: int, *, signed: bool = False) -> int:
 
 
 def _float(bits: int) -> float:
-    """Return the number with these bits. Uses a view of memory, because `struct` is a library to load."""
+    """Return the number with these bits. Uses a `memoryview`, because importing `struct` takes time."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 

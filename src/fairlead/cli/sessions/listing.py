@@ -221,7 +221,7 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
     """Yield the events of the stream until the deadline.
 
-    The first event is empty, so that the caller checks the present sessions first.
+    The first event is empty, so that the caller checks the current sessions first.
     """
     yield "", None
     while (left := deadline - monotonic()) > 0:

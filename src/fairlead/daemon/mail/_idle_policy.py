@@ -177,7 +177,7 @@ class IdlePolicy:
         settings, request = self.settings(context), context.request
         client = context.client
         stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
-        tasks = incomplete(self._mail.tasks.of(event.session_id, stored))
+        tasks = incomplete(self._mail.tasks.tasks_of(event.session_id, stored))
         if tasks and self._may_remind(event.session_id, tasks, settings.max_reminders):
             return _blocked(event, request, render.tasks_reason(tasks), stdout)
         self.mark_idle(event)

@@ -288,7 +288,7 @@ def tasks(call: MailCall, request: documents.Tasks) -> dict[str, Any]:
     name = call.agent.session
     session = call.sessions(name) if name else None
     stored = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(request.folder, name)
-    listed = call.tasks.of(name, stored) if name else ()
+    listed = call.tasks.tasks_of(name, stored) if name else ()
     shown = listed if request.all else incomplete(listed)
     return {"session": call.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
 

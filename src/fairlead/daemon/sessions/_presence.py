@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairlead.journal import EventRecord
 
 AWAY_AFTER = 600.0
-"""Seconds without a sign of the user after which they are away."""
+"""Seconds without activity of the user after which they count as away."""
 _SAVE_INTERVAL = 60.0
 """Seconds by which the file may be behind if the daemon is killed."""
 

@@ -25,7 +25,7 @@ class OutgoingPacket(msgspec.Struct, frozen=True, gc=False):
     """A packet that its target has not acknowledged."""
 
     id: int
-    """Increases over all targets."""
+    """Increases across all targets."""
     target: str
     seq: int
     kind: str

@@ -23,9 +23,9 @@ _WITH_COMMANDS = frozenset(
 )
 """Programs whose first operand is a command, behind which options may stand anywhere."""
 _MAX_LEADING = 4
-"""The most options with a value before the first operand."""
+"""The maximum number of options with a value before the first operand."""
 _MAX_VARIED = 40
-"""The most words of a command whose options are moved."""
+"""The maximum number of words of a command whose options are moved."""
 
 
 class CommandText:

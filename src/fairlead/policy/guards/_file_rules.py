@@ -59,7 +59,7 @@ class FileRules:
         """Check a change. `adds`: the change creates a missing file. `writes`: it affects the contents."""
         evaluation.start_subject(target.given)
         new = adds and not target.exists
-        settings = self._settings.of(target)
+        settings = self._settings.settings_for(target)
         return (
             (self._check_ignored(evaluation, target, settings) if settings.rules.prevent_update_git_ignored else None)
             or self.uneditable.check(evaluation, target)

@@ -39,7 +39,8 @@ GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
 _MAX_ROUNDS = 4
-"""The most rounds of one check: rules found in one round may concern more paths, which may be below other policies."""
+"""The maximum number of rounds of one check: rules found in one round may concern more paths, which may be below other
+policies."""
 _MAX_WITH_PATH_LAYERS = 64
 """How many sets of policies above the files of calls have their compiled rules cached."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 256
 _MAX_WORDS = 200
-"""The most words of a command that a rule on the first words is compared with."""
+"""The maximum number of words of a command that a rule on the first words is compared with."""
 
 
 class ToolRules:

@@ -130,7 +130,7 @@ def _not_above(folders: set[str], own: str) -> frozenset[str]:
 def _policies_below(folder: str) -> Iterable[str]:
     """Yield the folders with a policy below a folder that is touched as a whole.
 
-    The search is bounded, and finds the nearest first: a policy is seldom deep in a folder.
+    The search is bounded, and finds the nearest first: a policy is rarely deep in a folder.
     """
     waiting, left = [folder], _MAX_ENTRIES_BELOW
     for step in waiting:

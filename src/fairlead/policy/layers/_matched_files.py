@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._roots import SearchRoot
 
 MAX_ENTRIES = 50_000
-"""The most files that are visited below one folder."""
+"""The maximum number of files that are visited below one folder."""
 MAX_SECONDS = 2.0
 MAX_LISTED = 1_000
-"""The most files of one pattern that are named."""
+"""The maximum number of files of one pattern that are named."""
 
 
 class PatternMatches(Struct, frozen=True, omit_defaults=True):

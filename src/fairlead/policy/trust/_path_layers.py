@@ -19,7 +19,7 @@ class TouchedFolders(Struct, frozen=True):
     """The folders of the files that a call touches."""
 
     files: frozenset[str] = frozenset()
-    """The folders of single files."""
+    """The folders of single files that the call touches."""
     whole: frozenset[str] = frozenset()
     """Folders that are touched as a whole, and folders with a policy below them. Broken policies there are left out."""
 

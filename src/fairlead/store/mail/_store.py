@@ -164,7 +164,7 @@ class MailStore(Database):
     # -- messages --------------------------------------------------------------------------------------
 
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-        """Store messages and deliveries, and mark the requests that they answer. Return how much left each queue."""
+        """Store messages and deliveries, and mark the requests that they answer. Return how many left each queue."""
         with self._writing(durable=True) as connection:
             removed = writes.insert_messages(connection, messages)
             self._add_to_index(connection, messages)
@@ -261,7 +261,7 @@ class MailStore(Database):
             return writes.show(connection, recipient, limit, shown, urgent_only=urgent_only)
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return who sent how many."""
+        """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
         with self._writing() as connection:
             rows = connection.execute(queries.QUEUED_BY_SENDER, {"agent": recipient}).all()
             shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}

@@ -65,7 +65,7 @@ def unsubscribe(connection: Connection, topic: str, agent: int) -> None:
 def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
     """Insert messages and deliveries, and mark the deliveries that they answer or notify about.
 
-    Return how much left the queue of each agent that has answered.
+    Return how many deliveries left the queue of each agent that has answered.
     """
     if not outgoing:
         return {}
@@ -186,7 +186,7 @@ def delete_agents(connection: Connection, numbers: Sequence[int]) -> None:
 def _mark_answered(connection: Connection, outgoing: OutgoingMessage) -> QueueSize:
     """Mark the message that is replied to as answered, and earlier requests of the reply's recipients in the thread.
 
-    Return how much left the queue of the agent that answers.
+    Return how many deliveries left the queue of the agent that answers.
     """
     agent, message = outgoing.answered_by, outgoing.message
     parameters = {

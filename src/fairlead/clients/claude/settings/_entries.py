@@ -178,7 +178,7 @@ def _updated(text: str, request: InstallRequest) -> tuple[str, list[str]]:
 
 
 def _unchanged_or(text: str, hook: HookEntry, key: str, value: Any) -> Any:
-    """Return the new value of a key; its present text if it does not change, which keeps its spelling."""
+    """Return the new value of a key; its current text if it does not change, which keeps its spelling."""
     node = hook.node.member(key)
     return Raw(text[node.start : node.end]) if node and node.value() == value else value
 

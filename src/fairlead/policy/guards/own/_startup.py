@@ -1,4 +1,4 @@
-"""Judges changes of files that a shell or a login reads when it starts, such as `.bashrc`.
+"""Checks changes of files that a shell or a login reads when it starts, such as `.bashrc`.
 
 An agent may edit these files. But afterwards the names of `fairlead` and of a client must still start the same
 programs, and no variable may switch the hooks off.
