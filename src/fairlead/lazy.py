@@ -172,10 +172,10 @@ class CachedModules:
                 if (stamp := _stamp(source)) and module.__file__ == source:
                     stamps[name] = stamp, is_package
                     codes[name] = marshal.dumps(module.__spec__.loader.get_code(name))  # type: ignore[union-attr]
-        entries, at = {}, 0
+        entries, offset = {}, 0
         for name, code in codes.items():
-            entries[name] = *stamps[name], at, len(code), _hash(code)
-            at += len(code)
+            entries[name] = *stamps[name], offset, len(code), _hash(code)
+            offset += len(code)
         usual = self._usual if all(name in entries for name in self._usual) else []
         index = marshal.dumps((self._key, entries, usual))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time

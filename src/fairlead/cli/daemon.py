@@ -37,8 +37,8 @@ _LOG_TAIL = 4096
 
 def to_arguments(idle: float | None, port: int | None) -> list[str]:
     """Return the command-line arguments of the daemon's process."""
-    words = [] if idle is None else ["--idle", str(idle)]
-    return words if port is None else [*words, "--port", str(port)]
+    args = [] if idle is None else ["--idle", str(idle)]
+    return args if port is None else [*args, "--port", str(port)]
 
 
 def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[str]:

@@ -104,7 +104,7 @@ async def _serve(
     daemon.store.start()
     daemon.team.open()
     work = (*_background_work(daemon), _watch_idleness(daemon, unix, options.idle))
-    tasks = [asyncio.create_task(one) for one in work]
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     with _signals(daemon):
         await server.serve_here(sockets)
     for task in tasks:

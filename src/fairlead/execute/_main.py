@@ -41,12 +41,12 @@ def main() -> None:
     The payload is on stdin. With `--results-fd`, the launcher has run the plan, but the daemon has ended. Then no
     command is run again.
     """
-    words = sys.argv[1:]
+    args = sys.argv[1:]
     try:
-        code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
+        code = _run(args[0] if args else "", dict(zip(args[1::2], args[2::2], strict=False)))
     except Exception as error:  # noqa: BLE001 - a plan that cannot be carried out must not let a gated event pass
         print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
-        code = failure_exit_code(*words[:1])
+        code = failure_exit_code(*args[:1])
     sys.exit(code)
 
 
@@ -91,8 +91,8 @@ def _decide_again(kind: str, options: dict[str, str]) -> None:
     """Replace this process by one that decides the event without the daemon. Returns only if that fails."""
     from fairlead.execute._wait import replace_process
 
-    words = [kind, "--launched", options["--id"], "--client", options["--client"]]
-    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", *words)
+    args = [kind, "--launched", options["--id"], "--client", options["--client"]]
+    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", *args)
 
 
 def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:

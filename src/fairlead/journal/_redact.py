@@ -175,8 +175,8 @@ def _any_hint() -> Callable[[bytes, int], object]:
     """
     by_letter: dict[bytes, list[bytes]] = {}
     for hint in dict.fromkeys(_HINTS):
-        at = min(range(len(hint)), key=lambda index: _RARE_FIRST.index(hint[index]))
-        before, letter, after = hint[:at], hint[at : at + 1], hint[at + 1 :]
+        number = min(range(len(hint)), key=lambda index: _RARE_FIRST.index(hint[index]))
+        before, letter, after = hint[:number], hint[number : number + 1], hint[number + 1 :]
         head, tail = _CONDITIONS.get(hint, (b"", b""))
         behind = b"(?<=%b%b)" % (head, re.escape(before + letter)) if head or before else b""
         by_letter.setdefault(letter, []).append(behind + re.escape(after) + tail)

@@ -42,17 +42,17 @@ class AgentExpiry:
         reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
         with self._cache.locked():
             agents = self._agents.with_subagents(self._agents.current(agent))
-            ending = [one for one in agents if one.id >= FIRST_ID and not one.ended]
-            ids = [one.id for one in ending]
+            ending = [member for member in agents if member.id >= FIRST_ID and not member.ended]
+            ids = [member.id for member in ending]
             if not ids:
                 return
             at = self._now()
             unanswered = [request for number in ids for request in self._storage.unanswered_by(number, limit=_NO_LIMIT)]
             notices = self._build_notices(unanswered, NOTICE_ENDED, at, ending=ids)
             self._storage.end_agents(ids, at, f"the agent ended: {reason}" if reason else "the agent ended", notices)
-            for one in ending:
-                self._agents.put(replace(one, ended=at))
-                self._cache.clear_queue(one.id)
+            for member in ending:
+                self._agents.put(replace(member, ended=at))
+                self._cache.clear_queue(member.id)
             self._cache.record_sent(notices, {})
             self._cache.note_outgoing()
 

@@ -65,7 +65,7 @@ class IdentityService:
             if requested in self._agents and self._agents.by_name(requested).id != agent.id:
                 raise BadName(f"{quote(requested)} is the name of another agent; choose another name")
             agents = self._agents.with_subagents(agent)
-            renamed = [replace(one, name=requested + one.name[len(agent.name) :]) for one in agents]
+            renamed = [replace(member, name=requested + member.name[len(agent.name) :]) for member in agents]
             self._save(renamed, [Alias("name", normalize_name(agent.name), agent.id)])
             return renamed[0]
 
@@ -101,7 +101,7 @@ class IdentityService:
             return self._create(name=self._agents.new_session_name(session), session=session, project=project)
         if project in ("", agent.project):
             return agent
-        moved = [replace(one, project=project) for one in self._agents.with_subagents(agent)]
+        moved = [replace(member, project=project) for member in self._agents.with_subagents(agent)]
         self._save(moved)
         return moved[0]
 
@@ -132,7 +132,7 @@ class IdentityService:
         return agent
 
     def _move(self, agent: Agent, session: str) -> Agent:
-        moved = [replace(one, session=session) for one in self._agents.with_subagents(agent)]
+        moved = [replace(member, session=session) for member in self._agents.with_subagents(agent)]
         self._save(moved, [Alias("session", agent.session, agent.id)])
         return moved[0]
 

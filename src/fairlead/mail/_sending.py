@@ -236,8 +236,8 @@ def _first_words(body: str) -> str:
     if len(line) <= _MAX_FIRST_WORDS:
         return line
     cut = line[: _MAX_FIRST_WORDS - 1]
-    words = cut if line[_MAX_FIRST_WORDS - 1] == " " else cut.rpartition(" ")[0] or cut
-    return f"{words.rstrip()}…"
+    text = cut if line[_MAX_FIRST_WORDS - 1] == " " else cut.rpartition(" ")[0] or cut
+    return f"{text.rstrip()}…"
 
 
 def _check_deadline(draft: Draft, now: float) -> None:

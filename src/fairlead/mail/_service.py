@@ -112,7 +112,7 @@ class MessageService:
         """Return the sessions and subagents by name, of all projects or of one."""
         with self._cache.locked():
             agents = self._agents.all()
-        return [one for one in agents if project in (None, one.project) and (include_ended or not one.ended)]
+        return [agent for agent in agents if project in (None, agent.project) and (include_ended or not agent.ended)]
 
     def mail_counts(self) -> dict[int, MailCounts]:
         """Return the counts of each agent that has open messages or requests, by the agent's id."""

@@ -237,7 +237,7 @@ def _convert_item(item: Any, annotation: str, owner: Any) -> Any:
         return convert(item, kind)
     if kind:
         inner = annotation.partition("[")[2].rpartition("]")[0]
-        item = [_convert_item(one, inner, owner) for one in item]
+        item = [_convert_item(element, inner, owner) for element in item]
     return tuple(item) if annotation.startswith("tuple[") else item
 
 

@@ -190,7 +190,8 @@ class AnswerService:
     def questions(self) -> list[Question]:
         """Return the open questions, the oldest first."""
         return sorted(
-            (pending.question for pending in self._pending.values() if pending.is_open), key=lambda one: one.asked
+            (pending.question for pending in self._pending.values() if pending.is_open),
+            key=lambda question: question.asked,
         )
 
     async def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:

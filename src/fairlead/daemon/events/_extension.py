@@ -194,7 +194,7 @@ class ExtensionRegistry:
 
     def register(self, extension: EventExtension) -> None:
         """Add an extension after the others of its kind."""
-        self._extensions = sorted([*self._extensions, extension], key=lambda one: _ORDER.index(one.kind))
+        self._extensions = sorted([*self._extensions, extension], key=lambda item: _ORDER.index(item.kind))
         self.refresh()
 
     def refresh(self) -> None:
@@ -225,28 +225,28 @@ class ExtensionRegistry:
         cache, (event_name, _, tool) = self._subscribers, key  # a refresh replaces the cache
         kind = client.kind_of(tool or "")
         reacting = [
-            one
-            for one in self._implementing("before_reply")
-            if (one.events is None or event_name in one.events)
-            and (tool is None or one.tool_kinds is None or kind in one.tool_kinds)
+            extension
+            for extension in self._implementing("before_reply")
+            if (extension.events is None or event_name in extension.events)
+            and (tool is None or extension.tool_kinds is None or kind in extension.tool_kinds)
         ]
         blocking = self._implementing("may_block")
-        found = Subscribers(
+        subscribers = Subscribers(
             kind,
-            tuple(one.may_block for one in reacting if one in blocking),
-            tuple(one.before_reply for one in reacting if one.kind == "gate"),
-            tuple(one.before_reply for one in reacting if one.kind == "contributor"),
+            tuple(extension.may_block for extension in reacting if extension in blocking),
+            tuple(extension.before_reply for extension in reacting if extension.kind == "gate"),
+            tuple(extension.before_reply for extension in reacting if extension.kind == "contributor"),
         )
         if len(event_name) + len(tool or "") <= _MAX_NAME:
-            _cache(cache, key, found)
-        return found
+            _cache(cache, key, subscribers)
+        return subscribers
 
     def _find_observers(self, event_name: str) -> tuple[AfterRecord, ...]:
         cache = self._observers
         found = tuple(
-            one.after_record
-            for one in self._implementing("after_record")
-            if one.recorded_events is None or event_name in one.recorded_events
+            extension.after_record
+            for extension in self._implementing("after_record")
+            if extension.recorded_events is None or event_name in extension.recorded_events
         )
         if len(event_name) <= _MAX_NAME:
             _cache(cache, event_name, found)
@@ -254,7 +254,7 @@ class ExtensionRegistry:
 
     def _implementing(self, method: str) -> list[EventExtension]:
         base = getattr(EventExtension, method)
-        return [one for one in self._extensions if getattr(type(one), method) is not base]
+        return [extension for extension in self._extensions if getattr(type(extension), method) is not base]
 
 
 _MAX_CACHED = 1000

@@ -373,7 +373,7 @@ class HookConnection:
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection no longer waits, and has printed nothing."""
         sources = self._listener.commands, self._listener.endpoint, self._listener.answers
-        source = next((one for one in sources if one.holds(token)), self._listener.idle)
+        source = next((candidate for candidate in sources if candidate.holds(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply
 

@@ -216,9 +216,9 @@ def agent_documents(
     """Return the documents of agents."""
     return [
         agent_document(
-            one, counts.get(one.id, _NONE), session_of(one, sessions), now, is_listening=is_listening(one.id)
+            agent, counts.get(agent.id, _NONE), session_of(agent, sessions), now, is_listening=is_listening(agent.id)
         )
-        for one in agents
+        for agent in agents
     ]
 
 
@@ -261,8 +261,10 @@ def sent_document(
         "new": sent.is_new,
         "from": sent.message.sender,
         "recipients": [
-            _recipient_document(one, session_of(one, sessions), now, is_listening=is_listening(one.id))
-            for one in sent.recipients
+            _recipient_document(
+                recipient, session_of(recipient, sessions), now, is_listening=is_listening(recipient.id)
+            )
+            for recipient in sent.recipients
         ],
     }
 
@@ -317,15 +319,15 @@ def host_documents(team: TeamView | None, project: str | None, now: float) -> li
             "age": round(max(0.0, now - remote.at), 1),
             "agents": [
                 {
-                    "name": f"{one.name}@{name}",
-                    "project": one.project,
-                    "presence": one.presence,
-                    "reach": one.reach,
-                    "doing": one.doing,
-                    "session": one.session,
+                    "name": f"{agent.name}@{name}",
+                    "project": agent.project,
+                    "presence": agent.presence,
+                    "reach": agent.reach,
+                    "doing": agent.doing,
+                    "session": agent.session,
                 }
-                for one in sorted(remote.agents.values(), key=lambda one: one.name)
-                if wanted is None or one.project.rstrip("/").rpartition("/")[2] == wanted
+                for agent in sorted(remote.agents.values(), key=lambda agent: agent.name)
+                if wanted is None or agent.project.rstrip("/").rpartition("/")[2] == wanted
             ],
         }
         for name, remote in (team.remote_hosts() if team is not None else ())

@@ -303,7 +303,7 @@ class MailApi:
         tracker = self._tracker
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
-        ids = [one.id for one in own or filter(None, [claimed])]
+        ids = [session.id for session in own or filter(None, [claimed])]
         return _KnownSessions(process, own, claimed, ids, tracker.running_shells(ids))
 
 
@@ -321,8 +321,8 @@ class _KnownSessions(NamedTuple):
 
 def _shell_above(ancestry: Ancestry, client: Process) -> str:
     """Return the command line of the client's child process above the caller; "" if there is none."""
-    at = ancestry.processes.index(client) if client in ancestry.processes else 0
-    return " ".join(command_line(ancestry.processes[at - 1][0])) if at else ""
+    index = ancestry.processes.index(client) if client in ancestry.processes else 0
+    return " ".join(command_line(ancestry.processes[index - 1][0])) if index else ""
 
 
 def _target(request: Request) -> _Target:

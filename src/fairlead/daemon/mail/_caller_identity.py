@@ -126,7 +126,7 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
     if not claim.name:
         return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
-    if all(one.parent for one in running) and all(one.id != asked.id for one in running):
+    if all(agent.parent for agent in running) and all(agent.id != asked.id for agent in running):
         raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot speak for {asked.name}")
     if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(

@@ -185,11 +185,13 @@ def read(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return a whole message, and mark it as read. If the user reads the mail of an agent, it is not marked."""
     reader = USER if call.caller.is_person else _participant(call)
     message, deliveries = call.service.read(reader, call.message)
-    thread = [message_document(one, whole=False) for one in call.service.thread(reader, call.message)[-_MAX_THREAD:]]
-    own = next((one for one in deliveries if one.recipient == reader.name), None)
+    thread = [
+        message_document(message, whole=False) for message in call.service.thread(reader, call.message)[-_MAX_THREAD:]
+    ]
+    own = next((delivery for delivery in deliveries if delivery.recipient == reader.name), None)
     return {
         "message": message_document(message, whole=True),
-        "letters": [delivery_document(one) for one in deliveries],
+        "letters": [delivery_document(delivery) for delivery in deliveries],
         "thread": thread,
         "owed": message.intent == "request" and own is not None and not own.answered,
     }
@@ -200,10 +202,10 @@ def ledger(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     participant = _participant(call)
     deliveries = call.service.ledger(participant, call.message)
     thread = call.service.thread(participant, call.message)
-    message = next(one for one in thread if one.id == call.message)
+    message = next(candidate for candidate in thread if candidate.id == call.message)
     return {
         "message": message_document(message, whole=False),
-        "letters": [delivery_document(one) for one in deliveries],
+        "letters": [delivery_document(delivery) for delivery in deliveries],
     }
 
 

@@ -116,7 +116,7 @@ class StoreWriter:
             store = self._opened()
             sessions = store.history_of(session)
             if len(sessions) != 1:
-                return [SessionHistory(session=one) for one in sessions]
+                return [SessionHistory(session=match) for match in sessions]
             at, _, name = before.partition(",")
             after = (float(at), name) if before else None
             stored = store.events(session=sessions[0].id, limit=limit + 1, after=after)
@@ -125,7 +125,7 @@ class StoreWriter:
                 SessionHistory(
                     session=sessions[0],
                     subagents=subagents_of(page),
-                    timeline=[timeline_entry(one) for one in reversed(page)],
+                    timeline=[timeline_entry(stored) for stored in reversed(page)],
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
                 )
             ]

@@ -33,7 +33,7 @@ def build_bounce_notices(  # noqa: PLR0913 - keyword-only
         stored, agent = storage.get_message(message), cache.agents.get(sender)
         if stored is None or agent is None:
             continue
-        names = [one.name for one in map(cache.agents.get, recipients) if one]
+        names = [agent.name for agent in map(cache.agents.get, recipients) if agent]
         named = ", ".join(names[:_MAX_NAMED]) + (", …" if len(names) > _MAX_NAMED else "")
         number = cache.last_message + len(notices) + 1
         notice = Message(

@@ -82,18 +82,18 @@ class Guards:
         headless = self._headless
         if headless is None:
             headless = client_named(event.client).is_headless(self._environ)
-        found = LoadedPolicy()
+        loaded = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, found.unreadable, may_block=not cached_only, headless=headless)
+            evaluation, verdict = checks.check(event, loaded.unreadable, may_block=not cached_only, headless=headless)
             if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
                 break
-            before, found = found, self._paths.above(evaluation.paths, cached_only=cached_only)
-            if len(found.layers) <= len(before.layers) and found.unreadable == before.unreadable:
+            before, loaded = loaded, self._paths.above(evaluation.paths, cached_only=cached_only)
+            if len(loaded.layers) <= len(before.layers) and loaded.unreadable == before.unreadable:
                 break  # each round only adds paths
-            checks = self._checks_with(found.layers) if found.layers else checks
+            checks = self._checks_with(loaded.layers) if loaded.layers else checks
         if changes is not None:
             changes += evaluation.changes
-        return _with_warnings(verdict, found.warnings) if found.warnings else verdict
+        return _with_warnings(verdict, loaded.warnings) if loaded.warnings else verdict
 
     def _checks_with(self, path_layers: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, path_layers))

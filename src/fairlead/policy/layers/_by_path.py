@@ -89,11 +89,11 @@ class PathPolicies:
         from fairlead.policy.trust._path_layers import TouchedFolders, load_layers_above
 
         folders = TouchedFolders(files, whole)
-        found = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
-        if not found.layers:
-            return found
-        layers = tuple(layer for layer in found.layers if (layer.file, layer.folder) not in self._known)
-        return LoadedPolicy(layers, found.warnings, unreadable=found.unreadable)
+        loaded = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
+        if not loaded.layers:
+            return loaded
+        layers = tuple(layer for layer in loaded.layers if (layer.file, layer.folder) not in self._known)
+        return LoadedPolicy(layers, loaded.warnings, unreadable=loaded.unreadable)
 
 
 def _folders(paths: PathResolver) -> tuple[frozenset[str], frozenset[str]]:

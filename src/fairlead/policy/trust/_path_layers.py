@@ -62,10 +62,10 @@ def _find(
     files: dict[PolicyFile, None] = {}
     roots: dict[str, None] = {}
     for folder in folders:
-        found = search.above(folder, below=cwd)
-        files.update(dict.fromkeys(found.files))
-        if found.root is not None:
-            roots[found.root] = None
+        policies = search.above(folder, below=cwd)
+        files.update(dict.fromkeys(policies.files))
+        if policies.root is not None:
+            roots[policies.root] = None
     if roots and exists(user_wide):
         files.update((PolicyFile(user_wide, root), None) for root in roots)
     return tuple(files), bool(roots)

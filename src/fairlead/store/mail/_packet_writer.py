@@ -135,7 +135,11 @@ class PacketWriter:
         bounce(self._connection, [(number, recipient) for recipient in lost_ids], self._at, _HOST_LOST)
         for host, chosen in by_host.items():
             self._flush(host)
-            others = [self._agent_address(one) for one in all_recipients if one.host != host and one.id not in lost_ids]
+            others = [
+                self._agent_address(address)
+                for address in all_recipients
+                if address.host != host and address.id not in lost_ids
+            ]
             packet = self._packet(rows[0], tuple(agent.remote for agent in chosen), tuple(others))
             self._packets.append((NewPacket(host, MESSAGE, encode(packet)), number))
 
@@ -147,7 +151,7 @@ class PacketWriter:
             sender=PacketSender(row.sender, message.sender, message.project),
             recipients=recipients,
             others=others,
-            to=tuple(self._address(one) for one in message.to),
+            to=tuple(self._address(address) for address in message.to),
             subject=message.subject,
             body=message.body,
             priority=message.priority,

@@ -112,7 +112,7 @@ class MailStore(Database):
                 former_sessions={row.text: row.agent for row in aliases if row.kind == "session"},
                 former_names={row.text: row.agent for row in aliases if row.kind == "name"},
                 subscriptions=[(row.topic, row.agent) for row in connection.execute(queries.SUBSCRIPTIONS)],
-                queue_sizes=_queue_sizes(connection, [one.id for one in all_agents if one.id < FIRST_REMOTE_ID]),
+                queue_sizes=_queue_sizes(connection, [agent.id for agent in all_agents if agent.id < FIRST_REMOTE_ID]),
                 owing_reply=set(connection.execute(queries.OWING_REPLY).scalars()),
                 deadlines=[(row.deadline, row.id) for row in connection.execute(queries.DEADLINES)],
                 last_message=max(last_message, writes.last_deleted(connection)),
@@ -175,7 +175,7 @@ class MailStore(Database):
         by_sender: dict[int, list[str]] = {}
         for sender, key in keys:
             by_sender.setdefault(sender, []).append(key)
-        found: dict[tuple[int, str], Message] = {}
+        messages: dict[tuple[int, str], Message] = {}
         with self._reading() as connection:
             if len(keys) == 1:
                 ((agent, key),) = keys
@@ -184,8 +184,8 @@ class MailStore(Database):
             for sender, sender_keys in by_sender.items():
                 for batch in batches(sender_keys):
                     rows = connection.execute(queries.BY_KEYS, {"agent": sender, "keys": batch})
-                    found.update({(row.sender, row.key): message_from(row) for row in rows})
-        return found
+                    messages.update({(row.sender, row.key): message_from(row) for row in rows})
+        return messages
 
     def get_message(self, message: int) -> tuple[Message, int] | None:
         """Return a message and the id of its sender."""
@@ -316,7 +316,7 @@ class MailStore(Database):
 
     def _add_to_index(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         if self._is_indexed:
-            search.add(connection, [one.message.id for one in messages])
+            search.add(connection, [message.message.id for message in messages])
 
     def _messages(self, query: Select[Any], parameters: dict[str, Any]) -> list[Message]:
         with self._reading() as connection:

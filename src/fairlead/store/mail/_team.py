@@ -155,7 +155,7 @@ class TeamStore:
     def apply(self, batch: ReceivedBatch, at: float) -> None:
         """Store the changes of a batch of received packets. They survive a power failure after the next `sync`."""
         with self._writing() as connection:
-            outgoing = [one.outgoing for one in batch.messages]
+            outgoing = [message.outgoing for message in batch.messages]
             writes.insert_messages(connection, outgoing)
             self._add_to_index(connection, outgoing)
             team_writes.apply(connection, batch, at)
@@ -225,5 +225,7 @@ class TeamStore:
 
 def _find(connection: Connection, query: PreparedStatement, wanted: Iterable[Origin]) -> dict[Origin, int]:
     """Return the local number of each origin that a query finds."""
-    rows = ((one, query.rows(connection, {"of_host": one.host, "of_number": one.number})) for one in set(wanted))
-    return {one: found[0][0] for one, found in rows if found}
+    rows = (
+        (origin, query.rows(connection, {"of_host": origin.host, "of_number": origin.number})) for origin in set(wanted)
+    )
+    return {one: numbers[0][0] for one, numbers in rows if numbers}

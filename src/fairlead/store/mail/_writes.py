@@ -69,19 +69,21 @@ def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage])
     """
     if not outgoing:
         return {}
-    _INSERT_MESSAGES.run_many(connection, [message_row(one) for one in outgoing])
-    _INSERT_DELIVERIES.run_many(connection, [row for one in outgoing for row in delivery_rows(one)])
+    _INSERT_MESSAGES.run_many(connection, [message_row(message) for message in outgoing])
+    _INSERT_DELIVERIES.run_many(connection, [row for message in outgoing for row in delivery_rows(message)])
     notified = [
         {"agent": recipient, "number": number, "reason": reason}
-        for one in outgoing
-        for number, recipient, reason in one.marks_notified
+        for message in outgoing
+        for number, recipient, reason in message.marks_notified
     ]
     if notified:
         connection.execute(queries.MARK_NOTIFIED, notified)
     removed: dict[int, QueueSize] = {}
-    for one in outgoing:
-        if one.answered_by:
-            removed[one.answered_by] = removed.get(one.answered_by, QueueSize()) + _mark_answered(connection, one)
+    for message in outgoing:
+        if message.answered_by:
+            removed[message.answered_by] = removed.get(message.answered_by, QueueSize()) + _mark_answered(
+                connection, message
+            )
     return {agent: size for agent, size in removed.items() if size.queued}
 
 
@@ -107,7 +109,9 @@ def show(connection: Connection, agent: int, limit: int, shown: dict[str, Any], 
     """
     if urgent_only:
         numbers = _first_urgent(connection, agent, limit)
-        rows = [row for one in numbers for row in _QUEUED_MESSAGE.rows(connection, {"agent": agent, "number": one})]
+        rows = [
+            row for number in numbers for row in _QUEUED_MESSAGE.rows(connection, {"agent": agent, "number": number})
+        ]
     else:
         rows = list(_FIRST_QUEUED.rows(connection, {"agent": agent, "limit": limit}))
     if rows:

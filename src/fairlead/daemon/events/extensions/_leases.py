@@ -101,13 +101,13 @@ class LeaseGate(EventExtension):
 
     def _conflicts(self, context: EventContext) -> list[tuple[str, Lease, str]]:
         """Return the changed paths that others have leased, each with its lease and the holder's name."""
-        found: dict[tuple[str, int], tuple[str, Lease, str]] = {}
+        conflicts: dict[tuple[str, int], tuple[str, Lease, str]] = {}
         now = time()
         for change in context.changes:
             for lease in self._leases_on(change, context, now):
                 shown = change.target.given
-                found[shown, lease.id] = shown, lease, self._leases.name_of(lease.holder)
-        return list(found.values())
+                conflicts[shown, lease.id] = shown, lease, self._leases.name_of(lease.holder)
+        return list(conflicts.values())
 
     def _leases_on(self, change: FileChange, context: EventContext, now: float) -> list[Lease]:
         leases, session = self._leases, context.event.session_id

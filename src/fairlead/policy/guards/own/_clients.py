@@ -82,10 +82,10 @@ def check_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -
     for client in clients:
         program = client.program
         copied = any(
-            one.program in _COPIERS and any(basename(word) in program.names for word in one.words[1:])
-            for one in commands
+            command.program in _COPIERS and any(basename(word) in program.names for word in command.words[1:])
+            for command in commands
         )
-        if copied and any("/" in one.words[0] and _takes_hooks_off(client, one.words) for one in commands):
+        if copied and any("/" in command.words[0] and _takes_hooks_off(client, command.words) for command in commands):
             yield Finding(f"starting a copy of {client.title} without Fairlead's hooks", is_certain=False)
 
 
@@ -96,8 +96,8 @@ def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:
 
 def check_other_agent(words: Sequence[str]) -> Iterator[Finding]:
     """Check a command that starts an agent which Fairlead does not support."""
-    at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
-    words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
+    index = next((index for index, word in enumerate(words[:4]) if word == "run"), -1) + 1
+    words = words[index:] if basename(words[0]) in {"pipx", "uv"} and index else words
     if not words:
         return
     package = words[0][:1] + words[0][1:].partition("@")[0]
@@ -125,10 +125,12 @@ def check_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
     """Return a command without the programs that only start it, and their options."""
-    at = 0
-    while at < len(words) and (basename(words[at]) in _STARTERS or words[at].startswith("-") or "=" in words[at]):
-        at += 1
-    return words[at:]
+    index = 0
+    while index < len(words) and (
+        basename(words[index]) in _STARTERS or words[index].startswith("-") or "=" in words[index]
+    ):
+        index += 1
+    return words[index:]
 
 
 def _shell_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:

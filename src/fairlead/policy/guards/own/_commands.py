@@ -116,15 +116,15 @@ class OwnCommands:
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
         """Return why a command may not run. Findings that may be harmless are added to the evaluation as questions."""
-        text = " ".join([one.text for one in analysis.commands])
+        text = " ".join([item.text for item in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
         findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation)))
-        certain = next((one for one in findings if one.is_certain), None)
+        certain = next((finding for finding in findings if finding.is_certain), None)
         if certain is not None:
             evaluation.start_subject(command)
             return evaluation.add_match(_RULE, certain.what, "block", refusal(evaluation.tool, certain.what))
-        evaluation.unknowns += [f"it may be meant for {one.what}" for one in findings]
+        evaluation.unknowns += [f"it may be meant for {finding.what}" for finding in findings]
         return None
 
     def _may_matter(self, analysis: Analysis, text: str) -> bool:
@@ -137,17 +137,17 @@ class OwnCommands:
         return False
 
     def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
-        cwd, simple = evaluation.cwd, [one for one in analysis.commands if one.words]
-        commands = [one.words for one in simple]
+        cwd, simple = evaluation.cwd, [item for item in analysis.commands if item.words]
+        commands = [simple_command.words for simple_command in simple]
         programs = {basename(words[0]) for words in commands}
         lower = f"{text} {command}".lower()
         folders = _folders(commands, cwd)
-        for one in simple:
-            words = one.words
-            yield from _check_fairlead(words, {*analysis.assigned, *variables_of(one)})
+        for simple_command in simple:
+            words = simple_command.words
+            yield from _check_fairlead(words, {*analysis.assigned, *variables_of(simple_command)})
             yield from check_packages(words, folders, lower, lambda path: _in_environment(path, cwd))
             yield from _check_process(words, lower, programs)
-            yield from check_client(one, analysis, self._clients, self._environ)
+            yield from check_client(simple_command, analysis, self._clients, self._environ)
             yield from check_other_agent(words)
             yield from check_container(words, self._clients)
             yield from _check_folder(words, cwd)
@@ -168,9 +168,9 @@ class OwnCommands:
         Variables of the client itself also count if they are only set for a command that may run other programs.
 
         """
-        kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
-        given = {*assigned, *(name for one in commands for name in variables_of(one))}
-        runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
+        kept = {name for command in commands for name in sets_variables(command.program, command.words[1:])}
+        given = {*assigned, *(name for command in commands for name in variables_of(command))}
+        runs_others = any(command.program not in _NAMES | TEXT_PROGRAMS for command in commands)
         for client in self._clients:
             names = client.program.variables_without_hooks & (given if runs_others else kept)
             names |= {name for name in kept if name in client_variables(client) or is_ours(name)}
@@ -212,8 +212,8 @@ def _check_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Findi
     if args is None:
         return
     if _LAUNCHED in args:  # the command line leaves it out, with the word behind it
-        at = args.index(_LAUNCHED)
-        args = [*args[:at], *args[at + 2 :]]
+        index = args.index(_LAUNCHED)
+        args = [*args[:index], *args[index + 2 :]]
     named = operands(args)
     while named and _is_fairlead(named[0]):  # `uvx --from fairlead fairlead …`
         named = named[1:]
@@ -238,12 +238,12 @@ def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
         return words[1:]
     if basename(words[0]) in TEXT_PROGRAMS:
         return None
-    for at, word in enumerate(words[1:], 1):
-        before = words[at - 1]
+    for index, word in enumerate(words[1:], 1):
+        before = words[index - 1]
         if word.startswith("-mfairlead"):
-            return words[at + 1 :]
+            return words[index + 1 :]
         if _is_fairlead(word) and before not in _NAMING_OPTIONS:
-            return words[at + 1 :]
+            return words[index + 1 :]
     return None
 
 

@@ -150,7 +150,7 @@ class OwnFiles:
         self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]
     ) -> Iterator[Finding]:
         if _writes_startup_file(evaluation, call):
-            yield from (one for text in _strings(tool_input) for one in self._startup.findings(text))
+            yield from (finding for text in _strings(tool_input) for finding in self._startup.findings(text))
         if call.kind in _CHECKED_KINDS:
             from fairlead.policy.guards.own._tool_inputs import check_tool_input
 
@@ -169,7 +169,7 @@ class OwnFiles:
         until, files = self._hook_files.get(cwd, (0.0, ()))
         if monotonic() >= until:
             folders = (*self._projects, cwd)
-            files = _prefixes(file for one in self._clients for file in one.hook_files(self._environ, folders))
+            files = _prefixes(file for client in self._clients for file in client.hook_files(self._environ, folders))
             self._hook_files = {cwd: (monotonic() + _HOOK_FILES_INTERVAL, files)}
         return [name for name in target.names if f"{name}/".startswith(files)] if files else []
 

@@ -101,11 +101,11 @@ def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
 
 def _module(args: Sequence[str]) -> tuple[int, str] | None:
     """Return the module of `python -m NAME`, and where its arguments begin."""
-    for at, arg in enumerate(args):
+    for index, arg in enumerate(args):
         if arg == "-m":
-            return (at + 2, args[at + 1]) if at + 1 < len(args) else None
+            return (index + 2, args[index + 1]) if index + 1 < len(args) else None
         if arg.startswith("-m"):
-            return at + 1, arg[2:]
+            return index + 1, arg[2:]
         if not arg.startswith("-"):
             return None
     return None
@@ -154,14 +154,14 @@ class _Call:
 
 def _check_setup(words: Sequence[str], folders: Sequence[str]) -> Iterator[Finding]:
     """Check `python setup.py develop --uninstall` by the name of the project, if its files contain it."""
-    at = next((at for at, word in enumerate(words) if basename(word) == "setup.py"), None)
-    if at is None or _SETUP_COMMANDS.isdisjoint(words[at + 1 :]):
+    index = next((index for index, word in enumerate(words) if basename(word) == "setup.py"), None)
+    if index is None or _SETUP_COMMANDS.isdisjoint(words[index + 1 :]):
         return
-    projects = [os.path.join(folder, os.path.expanduser(os.path.dirname(words[at]))) for folder in folders]
+    projects = [os.path.join(folder, os.path.expanduser(os.path.dirname(words[index]))) for folder in folders]
     names = {name for project in projects if (name := _project_name(project))}
     if _NAME in names:
         yield Finding(_REPLACE)
-    elif not names and not {"-u", "--uninstall"}.isdisjoint(words[at + 1 :]):
+    elif not names and not {"-u", "--uninstall"}.isdisjoint(words[index + 1 :]):
         yield Finding(_REPLACE, is_certain=False)
 
 
