@@ -105,7 +105,7 @@ def find_policy_of(event: Event, options: Options) -> PolicyContext:
     return find_event_policy(event, event.cwd or ".", project=project, process=process)
 
 
-def record(  # noqa: PLR0913, PLR0917 - all that is known of the event
+def record(  # noqa: PLR0917 - all that is known of the event
     options: Options,
     kind: str,
     payload: bytes,

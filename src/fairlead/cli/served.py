@@ -153,7 +153,7 @@ def _stream() -> TextIOWrapper:
 def _content(stream: TextIOWrapper) -> bytes:
     stream.flush()
     buffer = stream.buffer
-    assert isinstance(buffer, BytesIO)  # noqa: S101 - as `_stream` made it
+    assert isinstance(buffer, BytesIO)  # as `_stream` made it
     return buffer.getvalue()
 
 

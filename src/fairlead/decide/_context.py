@@ -113,7 +113,7 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
     return PolicyContext(loaded.layers, loaded.warnings)
 
 
-def find_event_policy(  # noqa: PLR0913 - keyword-only
+def find_event_policy(
     event: Event,
     cwd: str,
     *,

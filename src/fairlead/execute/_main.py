@@ -45,7 +45,7 @@ def main() -> None:
     try:
         code = _run(args[0] if args else "", dict(zip(args[1::2], args[2::2], strict=False)))
     except Exception as error:  # noqa: BLE001 - a plan that cannot be carried out must not let a gated event pass
-        print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
+        print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)
         code = failure_exit_code(*args[:1])
     sys.exit(code)
 
@@ -74,10 +74,10 @@ def _run(kind: str, options: dict[str, str]) -> int:
             settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
         begin_printing(options.get("--receipt", ""))
         for line in settled.log:
-            print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
+            print(line, file=sys.stderr)
         answer = client.render(event, settled.output)
         if answer.stderr:
-            print(answer.stderr, file=sys.stderr)  # noqa: T201 - the reason, where the client reads it
+            print(answer.stderr, file=sys.stderr)  # the reason, where the client reads it
         waits = decision.waits and not settled.output.blocked
         code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if code == answer.exit_code:
@@ -140,4 +140,4 @@ def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
             apply_journal_settings()
         spool_record(spool_folder(), commands_record(event_id, settled, code, seconds))
     except (FairleadError, OSError) as error:
-        print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook
+        print(f"fairlead: {error}", file=sys.stderr)

@@ -61,7 +61,7 @@ def _print(agent: StoppedAgent, response: Response) -> int:
     size, code = (int(response.headers.get(name, "0")) for name in ("fairlead-stdout", "fairlead-exit"))
     receipt = response.headers.get("fairlead-ack", "")
     begin_printing(receipt)
-    print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)  # noqa: T201 - the hook's stderr
+    print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)
     written = write_answer(1, response.body[:size], code, agent.event)
     if written == code:
         give_receipt(receipt)

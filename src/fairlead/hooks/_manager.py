@@ -333,6 +333,6 @@ def _log_failures(result: HookResult, hooks: tuple[RegisteredHook, ...]) -> Hook
 def _log(run: HookRun, event: Event) -> None:
     import logging
 
-    assert run.error is not None  # noqa: S101 - checked by the caller
+    assert run.error is not None
     text = "hook %r failed on %s: %s"
     logging.getLogger("fairlead.hooks").warning(text, run.name, event.event_name, describe(run.error))

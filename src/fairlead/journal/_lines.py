@@ -40,7 +40,7 @@ _NO_CALLER = Caller()
 _TIME_DIGITS = 16
 
 
-def event_record(  # noqa: PLR0913 - one parameter a field
+def event_record(
     name: str,
     kind: str,
     payload: bytes,

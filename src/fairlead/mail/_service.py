@@ -178,7 +178,7 @@ class MessageService:
         """Send messages in one transaction. An invalid draft does not affect the others; a storage error fails all."""
         return self._sender.send_many(items, project)
 
-    def reply(  # noqa: PLR0913 - keyword-only
+    def reply(
         self,
         sender: Agent,
         message_id: int,

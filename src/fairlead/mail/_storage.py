@@ -181,7 +181,7 @@ class MailStorage(Protocol):
 
     # -- delivery --------------------------------------------------------------------------------------
 
-    def show(  # noqa: PLR0913 - keyword-only
+    def show(
         self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown, and return their messages in order.

@@ -242,7 +242,7 @@ def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> Itera
     if connection.dialect.name != "sqlite":
         return connection.execute(select(table.c.id).where(table.c.id.in_(ids))).scalars()
     marks = ", ".join("?" * len(ids))
-    rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)  # noqa: S608 - a name of ours
+    rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)
     return [name for (name,) in rows]
 
 

@@ -80,7 +80,7 @@ class WatchApp(App[None]):
     #connection { display: none; }
     """
 
-    def __init__(  # noqa: PLR0913 - a test sets the clock and the folders
+    def __init__(
         self,
         source: SessionSource | None,
         view: View | None = None,

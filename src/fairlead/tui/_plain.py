@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._totals import Totals
 
 
-def plain_view(  # noqa: PLR0913 - keyword-only
+def plain_view(
     sessions: Iterable[Session],
     view: View,
     now: float,

@@ -17,7 +17,7 @@ from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
 
 
-def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:  # noqa: PLR0913 - the message, and when it is sent
+def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:
     """Return the request that sends the answer. Raise `UsageError` if it is empty."""
     if not body.strip():
         raise UsageError("reply: there is nothing to send; give a text, --file FILE, or a lone dash for stdin")

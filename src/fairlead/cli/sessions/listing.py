@@ -113,7 +113,7 @@ def hosts_to_line(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
             yield f"{one_line(host.host)}: {line}"
 
 
-def to_tree(  # noqa: PLR0913 - keyword-only
+def to_tree(
     sessions: Sequence[Session],
     *,
     show_ended: bool,

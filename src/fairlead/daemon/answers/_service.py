@@ -152,7 +152,7 @@ class AnswerService:
                 del self._outcomes[next(iter(self._outcomes))]
 
     async def _until_over(self, pending: _PendingQuestion) -> HookReply:
-        assert pending.reply is not None  # noqa: S101 - set by the caller
+        assert pending.reply is not None
         while not pending.reply.done():
             changed = asyncio.ensure_future(self._tracker.changed.wait())
             try:

@@ -254,7 +254,7 @@ class CommandService:
             return self._hold(request, peer, wanted, started_at)
         except CommandDeclined as error:
             return error_reply(NOT_FOUND, str(error))
-        except Exception as error:  # noqa: BLE001 - the caller runs the command itself, and reports what is wrong
+        except Exception as error:  # the caller runs the command itself, and reports what is wrong
             self._daemon.errors.report(f"the command {request.words[:1]} failed: {type(error).__name__}: {error}")
             return error_reply(UNAVAILABLE, str(error))
         mail = result.mail_id
@@ -272,7 +272,7 @@ class CommandService:
 
     async def _ask(self, asked: DaemonRequest, peer: int, gone: asyncio.Event) -> Response:
         """Call one of the daemon's routes on behalf of a process. `gone` is set if the process disconnects."""
-        assert self.app is not None, "there are no routes yet"  # noqa: S101 - set before the socket is opened
+        assert self.app is not None, "there are no routes yet"  # set before the socket is opened
         path, _, query = asked.path.partition("?")
         exchange = _Exchange(asked.body, gone)
         scope = {

@@ -59,7 +59,7 @@ class EventContext:
         *("policy", "request", "tool_kind", "unchanged"),
     )
 
-    def __init__(  # noqa: PLR0913 - what is known of the event
+    def __init__(
         self,
         event: Event,
         request: HookRequest,

@@ -105,7 +105,7 @@ class EventHandler:
             raise NotThisDaemon(str(slow)) from None
         return reply
 
-    def _handle(  # noqa: PLR0913 - how it is handled
+    def _handle(
         self,
         request: HookRequest,
         client: Client,
@@ -166,7 +166,7 @@ class EventHandler:
             context = EventContext(event, request, client, inline=False, payload=payload, may_wait=True)
             reaction = self._react(context) or Reaction()
             output = _output_without_caller(event, reaction)
-        except Exception as error:  # noqa: BLE001 - the client takes an error for consent
+        except Exception as error:  # the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
         document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
         reply, hook = HookReply(OK, verdict=verdict_of(output), reason=output.reason or ""), reaction.decided_by
@@ -216,7 +216,7 @@ class EventHandler:
         self._record(request, payload, None, reply, 0, started)
         return reply
 
-    def _record(  # noqa: PLR0913, PLR0917 - one parameter a field
+    def _record(  # noqa: PLR0917 - one parameter a field
         self,
         request: HookRequest,
         payload: bytes,

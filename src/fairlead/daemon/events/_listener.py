@@ -124,13 +124,13 @@ class UnixListener:
             for connection in ready:
                 try:
                     decided.append((connection, connection.decide()))
-                except Exception as error:  # noqa: BLE001 - it must not keep the others from their reply
+                except Exception as error:  # it must not keep the others from their reply
                     self._report(error)
             unwritten = self.recorder.flush()
         for connection, reply in decided:
             try:
                 connection.answer(reply, unwritten)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 self._report(error)
         self.recorder.pass_on()
 

@@ -292,7 +292,7 @@ class MailApi:
 
     def _sessions_of(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
         """Return the sessions that a caller may belong to."""
-        assert self._mail.loop is not None, "there is a service"  # noqa: S101 - the loop has opened it
+        assert self._mail.loop is not None, "there is a service"  # the loop has opened it
         try:
             return call_in_loop(self._mail.loop, self._find_sessions, ancestry, claim)
         except DaemonNotResponding as error:

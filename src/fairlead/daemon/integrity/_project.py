@@ -108,7 +108,7 @@ class Project:
         with self._lock:
             try:
                 self._snapshot.scan()
-            except Exception as error:  # noqa: BLE001 - shown in the status; it must not end the thread
+            except Exception as error:  # shown in the status; it must not end the thread
                 self.problem = f"{type(error).__name__}: {error}"
             finally:
                 self._is_ready.set()

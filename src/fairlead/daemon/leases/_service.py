@@ -75,7 +75,7 @@ class LeaseService:
             if self.table or self._notices:
                 try:
                     await loop.run_in_executor(None, self.run_once)
-                except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
+                except Exception as error:
                     self._errors.report(f"the leases are not up to date: {error}")
 
     def run_once(self) -> None:

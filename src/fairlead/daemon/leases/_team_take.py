@@ -83,7 +83,7 @@ class _LocatedLease(NamedTuple):
 
     def granted(self) -> WantedLease:
         """Return the lease with a grant: its repository and path, as for all hosts. The relay sets its end."""
-        assert self.checkout is not None, "it is shareable"  # noqa: S101
+        assert self.checkout is not None, "it is shareable"
         wanted, root, project = self.wanted, self.checkout.root.rstrip("/"), self.checkout.project
         if wanted.folder:
             folder = f"{wanted.folder.rstrip('/')[len(root) :]}/"
@@ -114,7 +114,7 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     return _take_shared(leases, team, shared, [item.wanted for item in here], holder, why_local)
 
 
-def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
+def _take_shared(  # noqa: PLR0917 - one step of `take_leases`
     leases: LeaseService,
     team: TeamLeaseClient,
     shared: Sequence[_LocatedLease],
@@ -127,7 +127,7 @@ def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
     def decide(remote: Sequence[RemoteLease]) -> list[Lease]:
         conflicts: dict[str, Lease] = {}
         for item in shared:
-            assert item.checkout is not None, "it is shareable"  # noqa: S101
+            assert item.checkout is not None, "it is shareable"
             same = [lease for lease in remote if lease.grant.project == item.checkout.project]
             table = table_of(same, item.checkout.root)
             conflicts |= {

@@ -111,7 +111,7 @@ class MailService:
             while has_more:
                 has_more = await self.run(self._index_some)
                 await asyncio.sleep(_INDEX_PAUSE)
-        except Exception as error:  # noqa: BLE001 - without an index the search reads every message
+        except Exception as error:  # without an index the search reads every message
             self._errors.report(f"old messages are not indexed, and a search takes longer: {error}")
 
     def _index_some(self) -> bool:
@@ -126,7 +126,7 @@ class MailService:
             try:
                 await self._synchronize()
                 failures = 0
-            except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
+            except Exception as error:
                 if not failures:
                     self._errors.report(f"the mail is not up to date with the sessions: {error}")
                 await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
@@ -165,7 +165,7 @@ class MailService:
         while self._service is None:
             try:
                 await self.run(self._open_store)
-            except Exception as error:  # noqa: BLE001 - events get replies without mail
+            except Exception as error:  # events get replies without mail
                 self._why_unavailable, self.is_unavailable = str(error), True
                 self._tried.set()
                 if not failures:
@@ -266,7 +266,7 @@ class MailService:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 
-    def show(  # noqa: PLR0913 - mostly keywords
+    def show(
         self,
         service: MessageService,
         agent: Agent,
@@ -283,7 +283,7 @@ class MailService:
         pid = reader_pid(request.id) if request.receipts else None
         return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
 
-    def take(  # noqa: PLR0913 - one parameter a field
+    def take(
         self,
         service: MessageService,
         agent: Agent,

@@ -51,7 +51,7 @@ class UserMailNotifier:
                 continue
             try:
                 await self._mail.run(self._check, service, self._mail.user_mail_count)
-            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+            except Exception as error:
                 self._errors.report(f"the user cannot be notified of mail: {error}")
                 self._not_before = time() + _RETRY_DELAY
 

@@ -113,7 +113,7 @@ class AttentionNotifier:
             try:
                 if self._tracker.is_checked:
                     await self._check()
-            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+            except Exception as error:
                 self._report(f"notifications cannot be sent: {error!r}")
 
     @property

@@ -27,7 +27,7 @@ _MAX_BYTES = 256 * 1024
 _MAX_REASON = 400
 
 
-def prepare_copies(  # noqa: PLR0913 - keyword-only limits
+def prepare_copies(
     store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
 ) -> CopyBatch:
     """Return the next events to copy, at most `limit`, and the sessions that they change."""

@@ -84,7 +84,7 @@ class StoreWriter:
             return False
         try:
             return self._write(self._opened(), size)
-        except Exception as error:  # noqa: BLE001 - the daemon works without a store; the journal has all events
+        except Exception as error:  # the daemon works without a store; the journal has all events
             self._handle_failure(error)
             return False
 
@@ -92,21 +92,21 @@ class StoreWriter:
         """Return whether an event is stored; False without a store."""
         try:
             return event_id in self._opened().stored_ids((event_id,))
-        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
+        except Exception:  # `write_batch` has the same error, and reports it
             return False
 
     def events(self, session: str, limit: int) -> list[StoredEvent]:
         """Return the last events of a session, the newest first; none without a store."""
         try:
             return self._opened().events(session=session, limit=limit)
-        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
+        except Exception:  # `write_batch` has the same error, and reports it
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
         """Return a page of the history; an empty one without a store."""
         try:
             return self._opened().find_history(query)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return HistoryPage(since=query.since)
 
@@ -129,7 +129,7 @@ class StoreWriter:
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
                 )
             ]
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return []
 
@@ -137,7 +137,7 @@ class StoreWriter:
         """Return a summary of what happened since a time; an empty one without a store."""
         try:
             return self._opened().summarize(since, time())
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return Absence(since=since, now=time())
 
@@ -148,7 +148,7 @@ class StoreWriter:
 
             store = self._opened()
             return prepare_copies(store, self._journal, after, self.position, blocked_only=blocked_only, limit=limit)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return CopyBatch(position=after)
 
@@ -158,7 +158,7 @@ class StoreWriter:
             from fairlead.daemon.store._copies import count_copies
 
             return count_copies(self._journal, after, blocked_only=blocked_only, keep_bytes=keep_bytes)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return CopyCount(0, after)
 

@@ -47,7 +47,7 @@ _URGENT_INTERVAL = 0.2
 class TeamConnection:
     """Transfers packets, snapshots and leases between this host and the relay."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
+    def __init__(  # noqa: PLR0917 - the parts of the service
         self,
         relay: Relay,
         service: MessageService,

@@ -26,7 +26,7 @@ _PAGE = 200
 class Incoming:
     """Receives the packets for this host, over one connection."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
+    def __init__(  # noqa: PLR0917 - the parts of the service
         self,
         relay: Relay,
         service: MessageService,

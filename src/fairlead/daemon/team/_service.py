@@ -88,7 +88,7 @@ def has_joined() -> bool:
 class TeamService:
     """Owns the team's thread and the services that use the connection to the relay."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the services that a team reaches
+    def __init__(  # noqa: PLR0917 - the services that a team reaches
         self,
         mail: MailService,
         tracker: SessionTracker,
@@ -294,7 +294,7 @@ class TeamService:
                 delay = _REFUSED_DELAY
             except (TeamError, MailError, DaemonNotResponding) as error:
                 self._lost(error)
-            except Exception as error:  # noqa: BLE001 - one failure must not end the thread
+            except Exception as error:
                 self._lost(error)
                 self._errors.report(f"the connection to the team's relay failed: {type(error).__name__}: {error}")
             failures = 0 if self.log.connections > connections else failures + 1

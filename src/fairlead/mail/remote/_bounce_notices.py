@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_NAMED = 10
 
 
-def build_bounce_notices(  # noqa: PLR0913 - keyword-only
+def build_bounce_notices(
     rows: Iterable[tuple[int, int, int]], storage: MailStorage, cache: MailCache, *, host: str, why: str, at: float
 ) -> list[OutgoingMessage]:
     """Return one notice to the sender of each message, except about messages that are notices themselves.

@@ -133,7 +133,7 @@ class TeamStorage(Protocol):
         With `include_arrived`, also of the deliveries that are queued on that host.
         """
 
-    def give_up(  # noqa: PLR0913 - keyword-only
+    def give_up(
         self,
         host: str,
         bounced: Sequence[tuple[int, int]],

@@ -115,7 +115,7 @@ def _versions(git_folder: str) -> list[tuple[object, ...]]:
 class Repository:
     """The repository in which a command of git runs."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - built in one place
+    def __init__(  # noqa: PLR0917 - built in one place
         self,
         process: GitProcess,
         root: str,

@@ -122,7 +122,7 @@ class Store(History):
                 stored.update(connection.execute(queries.stored_among(batch)).scalars())
         return {originals[name] for name in stored}
 
-    def events(  # noqa: PLR0913 - keyword-only filters
+    def events(
         self,
         *,
         session: str | None = None,

@@ -191,7 +191,7 @@ class TeamStore:
         with self._reading() as connection:
             return team_writes.undelivered(connection, host, include_arrived=include_arrived)
 
-    def give_up(  # noqa: PLR0913 - keyword-only
+    def give_up(
         self,
         host: str,
         bounced: Sequence[tuple[int, int]],

@@ -76,7 +76,7 @@ class IntegrityCheck(EventExtension):
             return None
         try:
             output = self._output(context)
-        except Exception as error:  # noqa: BLE001 - the tool has run already, or the guards have decided
+        except Exception as error:  # the tool has run already, or the guards have decided
             self._errors.report(f"the integrity check failed at {event.event_name}: {error}")
             output = HookOutput(system_message=f"The integrity check failed: {error}")
         return None if output is None else Reaction(output=output, undoable=True)

@@ -103,7 +103,7 @@ class MailDelivery(EventExtension):
         output: HookOutput | None = None
         try:
             output = self._output(context)
-        except Exception as error:  # noqa: BLE001 - an error of the mail must not keep an event from its answer
+        except Exception as error:  # an error of the mail must not keep an event from its answer
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
         start_wait = self._idle.wait_for(event, context) if isinstance(event, Stop) else None
         if output is None and start_wait is None:

@@ -339,7 +339,7 @@ class TeamLeases:
     def _restore(self, connection: TeamConnection, lease: Lease) -> None:
         """Store a lease on the relay again. If it has expired or another host took it meanwhile, it is released."""
         grant = lease.grant
-        assert grant is not None, "it is one of the team"  # noqa: S101
+        assert grant is not None, "it is one of the team"
         wanted = WantedLease(
             path=lease.path, folder=lease.folder, shared=lease.shared, why=lease.why, until=lease.until, grant=grant
         )
