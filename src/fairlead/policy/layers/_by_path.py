@@ -41,7 +41,7 @@ class SettingsByFile:
         self._bases = tuple(base for base, _ in self._roots)
         self._merged: dict[tuple[bool, ...], FileSettings] = {}
 
-    def of(self, target: ResolvedPath) -> FileSettings:
+    def settings_for(self, target: ResolvedPath) -> FileSettings:
         """Return the settings for a file."""
         key = tuple([bool(target.below(base)) for base in self._bases])
         settings = self._merged.get(key)
