@@ -70,7 +70,7 @@ class Project:
             **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
             "FAIRLEAD_HOME": str(root / "home"),
             "PATH": f"{self._programs}:{os.environ['PATH']}",
-            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={root}/no-bus",  # so that notify-send is the only road left
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={root}/no-bus",  # so that notify-send is the only way left
             "XDG_RUNTIME_DIR": str(root),
         }
 

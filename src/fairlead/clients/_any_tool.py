@@ -134,7 +134,7 @@ class _Reader:
         self._read_mapping(self._input, _UNKNOWN, 0)
         self._join_bases()
         if self._left < 0 and self._verb not in {"list", "read", "search"}:
-            self.unknown.append(f"what else the input of {self.tool} names: it is too large to be looked at")
+            self.unknown.append(f"what else the input of {self.tool} names: it is too large to be examined")
 
     def _read_verbs(self) -> None:
         named = [verb_named(value) for key in _VERB_KEYS if isinstance(value := self._input.get(key), str)]

@@ -108,7 +108,7 @@ def _activity(fields: Document | None) -> str:
     "agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=LIST_EXIT_CODES
 )
 @click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of this project.")
-@click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
+@click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, including ended ones.")
 @click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
 @caller_options
 def agents(caller: Caller, *, project: str | None, **given: Any) -> int:

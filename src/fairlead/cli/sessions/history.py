@@ -266,7 +266,7 @@ def _cut(line: str, columns: int) -> str:
 @click.option("--host", metavar="NAME", type=Text(), default=None, help="Only sessions of this host of the team.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(**given: Any) -> int:
-    """Show what sessions did and cost, also those that have ended.
+    """Show what sessions did and cost, including ended ones.
 
     The most recently active session comes first: its start, its duration, its cost since the time of `--since`, its
     tool calls, id and project, and its first prompt. Shows what was recorded, without secrets, as far back as

@@ -94,8 +94,8 @@ def identify(service: MessageService, observed: Observation, claim: Claim) -> Ca
         return Caller(_by_session_id(service, observed, claim), "session id")
     if claim.name and claim.name.lower() != SCRIPT.name.lower():
         raise NotYours(
-            f"this command runs in no session and has no terminal, so it cannot speak for {claim.name}; "
-            f"leave --as out, and it speaks as {SCRIPT.name}"
+            f"this command runs in no session and has no terminal, so it cannot act for {claim.name}; "
+            f"leave --as out, and it acts as {SCRIPT.name}"
         )
     return Caller(SCRIPT, "program")
 
@@ -118,8 +118,8 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
     ids = _ids(own)
     if claim.session and claim.session not in ids:
         raise NotYours(
-            f"this command runs in the session {own[-1].id}, so it cannot speak for {claim.session}; "
-            "a name cannot be borrowed"
+            f"this command runs in the session {own[-1].id}, so it cannot act for {claim.session}; "
+            "no agent can use the name of another"
         )
     chosen = ids.get(claim.session or claim.variable, own[-1])
     running = _running(service, chosen, observed.agent_ids)
@@ -127,11 +127,11 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
         return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if all(agent.parent for agent in running) and all(agent.id != asked.id for agent in running):
-        raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot speak for {asked.name}")
+        raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot act for {asked.name}")
     if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(
-            f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot speak for "
-            f"{asked.name}; a name cannot be borrowed"
+            f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot act for "
+            f"{asked.name}; no agent can use the name of another"
         )
     return asked
 
@@ -154,7 +154,7 @@ def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -
     if claim.name:
         asked = service.find_by_name(claim.name)
         if asked.id == FAIRLEAD.id:
-            raise NotYours(f"nobody speaks for {FAIRLEAD.name}: what it writes are notices")
+            raise NotYours(f"nobody can act for {FAIRLEAD.name}: it only sends notices")
         return asked
     return _known(service, observed, claim) if claim.session else USER
 
@@ -164,7 +164,7 @@ def _by_session_id(service: MessageService, observed: Observation, claim: Claim)
     if session is not None and _runs_here(session):
         raise NotYours(
             f"session {session.id} runs as process {session.pid}, which did not start this command; "
-            "a name cannot be borrowed"
+            "no agent can use the name of another"
         )
     mine = _known(service, observed, claim)
     if not claim.name:
@@ -172,7 +172,7 @@ def _by_session_id(service: MessageService, observed: Observation, claim: Claim)
         return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
-        raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
+        raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot act for {asked.name}")
     return asked
 
 

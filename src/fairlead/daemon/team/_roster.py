@@ -120,7 +120,7 @@ class Roster:
         own = self.membership
         if self.state(own.host) != "member":
             raise RelayRefused(
-                f"this host is not confirmed itself, so its word does not count; "
+                f"this host is not confirmed itself, so it cannot confirm others; "
                 f"on a host that is, run: fairlead team confirm {own.name}"
             )
         host = self._named(name, verdict)
