@@ -92,8 +92,6 @@ class TopicIndex:
     def __init__(self, subscriptions: Iterable[tuple[str, int]]) -> None:
         """Start with the stored subscriptions."""
         self._subscribers: dict[str, dict[int, None]] = {}
-        self.revision = 0
-        """Changes with every subscription."""
         for topic, agent in subscriptions:
             self.add(topic, agent)
 
@@ -107,12 +105,10 @@ class TopicIndex:
 
     def add(self, topic: str, agent: int) -> None:
         """Add a subscriber."""
-        self.revision += 1
         self._subscribers.setdefault(topic, {})[agent] = None
 
     def remove(self, topic: str, agent: int) -> None:
         """Remove a subscriber."""
-        self.revision += 1
         subscribers = self._subscribers.get(topic, {})
         subscribers.pop(agent, None)
         if not subscribers:

@@ -45,8 +45,6 @@ class AgentDirectory:
         """Agents that were active since the last `take_unsaved_seen`."""
         self.host_name = ""
         """The name of this host in its team."""
-        self.revision = 0
-        """Changes with every agent of this host."""
         for agent in agents:
             self.put(agent)
         self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id if number < FIRST_REMOTE_ID)])
@@ -168,7 +166,6 @@ class AgentDirectory:
             self._remote[agent.host, agent.remote] = agent.id
             self._remote_names[normalize_name(agent.name)] = agent.id
             return
-        self.revision += 1
         self._by_name[normalize_name(agent.name)] = agent.id
         if agent.id >= FIRST_ID:
             self._by_session[agent.session, agent.agent_id] = agent.id
@@ -182,7 +179,6 @@ class AgentDirectory:
         agent = self._by_id.pop(number, None)
         if agent is None:
             return
-        self.revision += 1
         if number >= FIRST_REMOTE_ID:
             self._remote.pop((agent.host, agent.remote), None)
             self._remote_names = {name: owner for name, owner in self._remote_names.items() if owner != number}

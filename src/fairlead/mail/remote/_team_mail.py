@@ -87,11 +87,6 @@ class TeamMail:
         with self._cache.locked():
             return self._hosts.records()
 
-    @property
-    def snapshot_revision(self) -> int:
-        """A number that changes when `local_snapshot` does. Never blocks."""
-        return self._cache.agents.revision + self._cache.topics.revision
-
     def local_snapshot(self) -> bytes:
         """Return the encoded snapshot of this host for the other hosts: its agents and topics."""
         with self._cache.locked():

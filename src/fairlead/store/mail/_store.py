@@ -71,8 +71,6 @@ class MailStore(Database):
         """Use a database that `open` has prepared and locked."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
-        self.lost_messages = 0
-        """How many messages were lost with a damaged database. Senders and recipients are notified by mail."""
         with self._reading() as connection:
             self._is_indexed = search.has_index(connection)
 
@@ -92,7 +90,7 @@ class MailStore(Database):
             with store._writing() as connection:
                 fixed = [agent_row(agent) for agent in (USER, FAIRLEAD, SCRIPT)]
                 connection.execute(insert_or_ignore(connection.dialect.name, agents), fixed)
-                store.lost_messages = report_losses(connection, time())
+                report_losses(connection, time())
             undo.pop_all()
             return store
 
