@@ -32,7 +32,7 @@ _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
 class BadPlanError(FairleadError):
-    """The plan is invalid: no daemon of this version has written it."""
+    """The plan cannot be read. It may come from a daemon of another version."""
 
 
 def main() -> None:

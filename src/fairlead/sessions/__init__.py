@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._changes import Change
     from fairlead.sessions._costs import CostEntry, CostLedger, Costs, SessionCost
     from fairlead.sessions._history import (
-        Absence,
+        AbsenceSummary,
         CopyBatch,
         CopyCount,
         EventCopy,
@@ -69,7 +69,7 @@ __all__ = [
     "MAX_STATUS_BYTES",
     "STALE_AFTER",
     "STATUS_LINE",
-    "Absence",
+    "AbsenceSummary",
     "Agent",
     "AttentionLog",
     "AttentionNeeded",
@@ -149,7 +149,7 @@ __getattr__ = lazy_exports(
             "SessionCost",
         ),
         "_history": (
-            "Absence",
+            "AbsenceSummary",
             "CopyBatch",
             "CopyCount",
             "EventCopy",

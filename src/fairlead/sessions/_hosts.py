@@ -47,7 +47,7 @@ def with_host(session: Session, host: str) -> Session:
     So neither is mistaken for a session or folder of this host or a third one.
     """
     parent = f"{session.parent}@{host}" if session.parent else ""
-    folder = f"{host}:{session.project or session.cwd}"
+    folder = f"{host}:{session.folder}"
     return replace(session, id=f"{session.id}@{host}", parent=parent, project=folder, host=host)
 
 

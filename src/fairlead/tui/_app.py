@@ -20,7 +20,6 @@ from fairlead.tui._questions import FullQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui._team_source import HostChanged, LastContacts, TeamSource
 from fairlead.tui.model._detail import detail_of
-from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._hosts import HostStatus, TeamSessions
 from fairlead.tui.model._keys import hints
 from fairlead.tui.model._layout import column_headings, columns, summary
@@ -162,7 +161,7 @@ class WatchApp(App[None]):
         """Apply an update to the tree at once. It is drawn with the next drawing."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
-            self._locator.request(folder_of(update.session), self.clock())
+            self._locator.request(update.session.folder, self.clock())
         elif isinstance(update, SessionRemoved):
             self.sessions.drop(update.id)
         elif isinstance(update, SessionsReset):

@@ -60,7 +60,6 @@ def row_texts(session: Session) -> tuple[str, str, str]:
     return display_name(session), activity_text(session), evidence_text(session)
 
 
-def project_of(session: Session) -> str:
+def folder_name(session: Session) -> str:
     """Return the name of the folder that a session works in."""
-    folder = session.project or session.cwd
-    return one_line(folder.rstrip("/").rpartition("/")[2]) or "no folder"
+    return one_line(session.folder.rstrip("/").rpartition("/")[2]) or "no folder"

@@ -113,12 +113,12 @@ def go(session: str, *, as_json: bool) -> int:
     """
     import asyncio
 
-    from fairlead.tui import jump
+    from fairlead.tui import go_to_pane
 
     refuse_below_session("go to a session's pane")
     sessions = _sessions()
     main = _main_of(find_session(sessions, session), sessions)
-    return _done(main, asyncio.run(jump(main.tmux, main.pane)), as_json=as_json)
+    return _done(main, asyncio.run(go_to_pane(main.tmux, main.pane)), as_json=as_json)
 
 
 @_session_command("mail", "fairlead sessions mail 5f0c8a4e 'The build is green again.'")

@@ -201,7 +201,7 @@ def _known(service: MessageService, observed: Observation, claim: Claim) -> Agen
 
 
 def _agent_of(service: MessageService, session: Session) -> Agent:
-    return service.ensure_agent(session.id, project=project_of(session.project or session.cwd))
+    return service.ensure_agent(session.id, project=project_of(session.folder))
 
 
 # -- shell calls ---------------------------------------------------------------------------------------

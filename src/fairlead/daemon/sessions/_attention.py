@@ -230,7 +230,7 @@ def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[A
 
 def _waiting(item: _Item) -> WaitingSession:
     session, root = item.session, item.root
-    folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
+    folder = root.folder.rstrip("/").rpartition("/")[2]
     agent = (session.agent_type or "subagent") if session.is_child else ""
     name = (folder or root.title or root.id[:8]) + (f" on {root.host}" if root.host else "")
     return WaitingSession(name, item.request.reason, agent, _subject(session))

@@ -231,7 +231,7 @@ class SessionTracker(EventExtension):
                 at=time(),
                 session=known.id,
                 client=known.client,
-                folder=known.project or known.cwd or session.cwd,
+                folder=known.folder or session.cwd,
                 counter=usage.cost_usd,
                 began=began,
                 pid=reporting_pid(known, caller),

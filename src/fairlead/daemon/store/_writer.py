@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,13 +133,13 @@ class StoreWriter:
             self._report_failure(error)
             return []
 
-    def summarize(self, since: float) -> Absence:
+    def summarize(self, since: float) -> AbsenceSummary:
         """Return a summary of what happened since a time; an empty one without a store."""
         try:
             return self._opened().summarize(since, time())
         except Exception as error:
             self._report_failure(error)
-            return Absence(since=since, now=time())
+            return AbsenceSummary(since=since, now=time())
 
     def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
         """Return the next events to copy for the history of the team; none without a store."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, func, literal, or_, select, tuple_
 
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
+from fairlead.sessions import AbsenceSummary, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
 from fairlead.store._trigrams import trigram_query
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import events
@@ -82,11 +82,11 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
     )
 
 
-def summarize(connection: Connection, since: float, now: float) -> Absence:
+def summarize(connection: Connection, since: float, now: float) -> AbsenceSummary:
     """Return a summary of the recorded events since a time."""
     blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
-    return Absence(
+    return AbsenceSummary(
         since=since,
         now=now,
         asked=_count_kind(connection, "PermissionRequest", since) + _count_kind(connection, "Elicitation", since),

@@ -12,7 +12,7 @@ from fairlead.text import cell_width, duration, fit, money, one_line, start_of_d
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fairlead.sessions import Absence, HistoryPage, HistorySession, SessionHistory, TimelineEntry
+    from fairlead.sessions import AbsenceSummary, HistoryPage, HistorySession, SessionHistory, TimelineEntry
     from fairlead.tui._source import TimelineEvent
     from fairlead.tui.model._layout import StyledText, StyleName
 
@@ -106,7 +106,7 @@ def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]
     return [*lines, *(_entry_pieces(entry, now) for entry in history.timeline)]
 
 
-def absence_lines(absence: Absence, project_of: Callable[[str], str]) -> list[list[StyledText]]:
+def absence_lines(absence: AbsenceSummary, project_of: Callable[[str], str]) -> list[list[StyledText]]:
     """Return the lines of the summary of the user's absence."""
     away, now = duration(absence.now - absence.since), absence.now
     sums = f" {absence.active} session{'' if absence.active == 1 else 's'} worked, {money(absence.usd)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.tui.model._hierarchy import SessionHierarchy, folder_of
+from fairlead.tui.model._hierarchy import SessionHierarchy
 from fairlead.tui.model._hosts import host_of_folder
 from fairlead.tui.model._projects import Location, unknown_location
 from fairlead.tui.model._selection import (
@@ -175,7 +175,7 @@ class SessionTree:
     def location(self, session_id: str) -> Location:
         """Return the location of a session; for a subagent, the location of its main session."""
         session = self.sessions.get(self.root(session_id))
-        return self._location_of(folder_of(session) if session else "")
+        return self._location_of(session.folder if session else "")
 
     def _location_of(self, folder: str) -> Location:
         return self._locations.get(folder) or unknown_location(folder)

@@ -120,7 +120,9 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     files = opts.operands if opts.has("e", "f", "regexp", "file") else opts.operands[1:]
     recursive = opts.has("r", "R", "recursive") or call.program in {"rg", "ag"}
     if not files and (call.piped or not recursive):
-        return None if before is None or opts.has("o", "only-matching", "c", "count") else _narrowed(before, patterns)
+        return (
+            None if before is None or opts.has("o", "only-matching", "c", "count") else _grep_output(before, patterns)
+        )
     if not (opts.has("l", "L", "files-with-matches", "files-without-match", "files") or recursive or len(files) > 1):
         return None
     if opts.has("h", "no-filename"):
@@ -134,8 +136,11 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     )
 
 
-def _narrowed(before: Output, patterns: list[str]) -> Output:
-    """Return the input lines that grep prints. A search for the ending of names makes the patterns more precise."""
+def _grep_output(before: Output, patterns: list[str]) -> Output:
+    """Return what grep prints of its input.
+
+    If it searches for the ending of names (`.py$`), a name that is only known as a pattern gets that ending.
+    """
     match = re.fullmatch(r"\\\.(?:\((\w+(?:\|\w+)*)\)|(\w+))\$", plain(patterns[0])) if len(patterns) == 1 else None
     if match is None or before.is_prefix:
         return Output(_one_of(before.words), before.is_prefix)
