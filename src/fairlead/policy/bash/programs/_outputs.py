@@ -120,9 +120,7 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     files = opts.operands if opts.has("e", "f", "regexp", "file") else opts.operands[1:]
     recursive = opts.has("r", "R", "recursive") or call.program in {"rg", "ag"}
     if not files and (call.piped or not recursive):
-        return (
-            None if before is None or opts.has("o", "only-matching", "c", "count") else _grep_output(before, patterns)
-        )
+        return None if before is None or opts.has("o", "only-matching", "c", "count") else _grep_lines(before, patterns)
     if not (opts.has("l", "L", "files-with-matches", "files-without-match", "files") or recursive or len(files) > 1):
         return None
     if opts.has("h", "no-filename"):
@@ -136,7 +134,7 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     )
 
 
-def _grep_output(before: Output, patterns: list[str]) -> Output:
+def _grep_lines(before: Output, patterns: list[str]) -> Output:
     """Return what grep prints of its input.
 
     If it searches for the ending of names (`.py$`), a name that is only known as a pattern gets that ending.
