@@ -144,6 +144,9 @@ def test_a_failure_blocks_a_tool_call_and_nothing_else(words: tuple[str, ...], p
         ("1h", 3600),
         ("1d", 86400),
         ("1.5h", 5400),
+        ("1h30m", 5400),
+        ("1m06s", 66),
+        ("1d2h3m4.5s", 93784.5),
         ("0", 0),
     ],
 )
@@ -151,7 +154,10 @@ def test_durations_are_alike_everywhere(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", ".", "s", "m", "5x", "-5s", "٣m", "1e3", "inf", "nan", "5 s", "9999999999d"])
+@pytest.mark.parametrize(
+    "text",
+    ["", ".", "s", "m", "5x", "-5s", "5m1h", "1h1h", "1hm", "1h30", "٣m", "1e3", "inf", "nan", "5 s", "9999999999d"],
+)
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--wait: expected a duration such as 30s, 10m, 2h or 1d, or a number of"):
         read_duration("--wait", text)

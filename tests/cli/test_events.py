@@ -18,6 +18,7 @@ from cli.command_line import error_of, run
 from fairlead.cli.support.event_text import record_to_text
 from fairlead.cli.support.invocation import Screen
 from fairlead.journal import (
+    DOCTOR_SESSION,
     CommandResult,
     CommandsRecord,
     DaemonRecord,
@@ -114,6 +115,15 @@ def test_what_is_asked_for_is_shown(
     a_day(journal)
 
     assert shown(capsys, *args) == "".join(A_DAY.splitlines(keepends=True)[number] for number in lines)
+
+
+def test_the_events_of_doctor_are_shown_if_they_are_asked_for(
+    journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(journal, event(1), event(2, "Stop", session=DOCTOR_SESSION))
+
+    assert [line.split()[2] for line in shown(capsys).splitlines()] == ["PreToolUse"]
+    assert [line.split()[2] for line in shown(capsys, "--session", DOCTOR_SESSION).splitlines()] == ["Stop"]
 
 
 def test_the_last_twenty_are_shown_unless_a_time_is_given(

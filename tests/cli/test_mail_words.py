@@ -93,6 +93,10 @@ def test_names_and_text_are_told_apart(words: list[str], names: list[str], body:
         ("identity --as a rename", "identity rename: which name?"),
         ("identity save a b", "identity save: unexpected argument 'b'; see fairlead identity save --help"),
         ("tasks all", "tasks: unexpected argument 'all'; see fairlead tasks --help"),
+        (
+            "lease list",
+            "lease: there is no file 'list'; `fairlead lease` lists the leases; for a new file: ./list",
+        ),
         ("topics make", "unknown command 'make' of topics; see fairlead topics --help"),
         ("topics join", "topics join: which topic?"),
         ("topics --json join", "topics join: which topic?"),

@@ -120,11 +120,11 @@ def test_the_same_question_is_notified_once(user: User, repeat: Callable[[User],
 def test_a_question_about_an_unknown_call_is_not_repeated_by_the_clients_notification(
     user: User, between: float
 ) -> None:
-    """The notification has another, less precise reason."""
+    """The notification has another, less precise reason, and the more precise one is kept."""
     user.client("PermissionRequest", tool_name="Bash")
     user.wait(between)
     repeat_by_notification(user)
-    assert user.client.state == AttentionNeeded("Permission")
+    assert user.client.state == AttentionNeeded("Permission for Bash")
     user.restart()
     user.wait(600)
     assert len(user.notified) == 1

@@ -205,6 +205,18 @@ def test_an_mcp_server_asks_during_its_tool_call() -> None:
         assert client.state == state, name
 
 
+def test_a_notification_keeps_what_a_request_asks_whose_call_is_not_known() -> None:
+    """As if no hook of PreToolUse were installed. The notification comes 6 seconds later, and says less."""
+    client = FakeClient(MAIN)
+    question = AttentionNeeded("Permission for Bash", "touch zzz")
+    for name in ("UserPromptSubmit", "PermissionRequest-Bash", "Notification-permission_prompt"):
+        client.now += 6
+        client.send(recorded(name))
+    assert client.state == question
+    client.send(recorded("PostToolUse-Bash"))
+    assert client.state == THINKING
+
+
 def test_prompts_of_the_user_and_of_the_client_are_distinguished() -> None:
     client = FakeClient(MAIN)
     client.send(recorded("UserPromptSubmit"))

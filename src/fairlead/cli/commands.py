@@ -180,7 +180,7 @@ SECTIONS = (
                 "mail.status:status",
                 is_served=True,
             ),
-            Entry("poll", "Show new mail; `--wait` blocks until there is some.", "mail.poll:poll", is_served=True),
+            Entry("poll", "Show new mail; `--wait 10m` blocks until there is some.", "mail.poll:poll", is_served=True),
             Entry(
                 "topics",
                 "List, join or leave topics.",

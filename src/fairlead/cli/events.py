@@ -20,6 +20,7 @@ from fairlead.cli.support.param_types import Duration, Number, OneOf, Text
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (
+    DOCTOR_SESSION,
     CommandsRecord,
     CostRecord,
     EventRecord,
@@ -73,9 +74,13 @@ class Options(msgspec.Struct, frozen=True):
         return self.last if self.last is not None else sys.maxsize if self.since else _DEFAULT_COUNT
 
     def matches(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
-        """Return whether an event is shown. Its commands may have ended with another verdict than the event's own."""
-        return (
+        """Return whether an event is shown. Its commands may have ended with another verdict than the event's own.
+
+        The events of `fairlead doctor` are shown if they are asked for.
+        """
+        return bool(
             event.session.startswith(self.session)
+            and (self.session or event.session != DOCTOR_SESSION)
             and self.event in ("", event.event)
             and (not self.verdict or self.verdict in (event.verdict, *(end.verdict for end in ends)))
             and event.at >= self.since

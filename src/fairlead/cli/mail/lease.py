@@ -153,6 +153,8 @@ def lease(caller: Caller, **given: Any) -> int:
     In a team of hosts, a lease on files of a git repository counts on all of them.
     """
     options = Options(**given)
+    if options.paths == ("list",) and not os.path.lexists(current().absolute("list")):
+        raise UsageError("lease: there is no file 'list'; `fairlead lease` lists the leases; for a new file: ./list")
     document = ask_mail(to_request(options), caller)
     cwd = os.path.normpath(current().cwd())
     return print_document(document, caller, to_text(document, options, cwd, stdout_screen()))

@@ -1,4 +1,4 @@
-"""`fairlead poll`: new mail, each message shown once; `--wait` blocks until there is some."""
+"""`fairlead poll`: new mail, each message shown once; `--wait 10m` blocks until there is some."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def exit_code(document: Document, options: Options) -> int:
 @click.option("--verbose", is_flag=True, help="Print the agent, the waiting time and the number of messages to stderr.")
 @caller_options
 def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
-    """Show new mail; `--wait` blocks until there is some.
+    """Show new mail; `--wait 10m` blocks until there is some.
 
     Each message is shown once: this marks it as shown.
     """

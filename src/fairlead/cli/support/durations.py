@@ -1,4 +1,4 @@
-"""Durations on the command line: `30s`, `10m`, `2h`, `1d`, or a plain number of seconds. Standard library only."""
+"""Durations on the command line: `30s`, `10m`, `2h`, `1d`, `1h30m`, or a number of seconds. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,13 +9,28 @@ _MAX_DIGITS = 9
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds; `None` if the text is not a duration."""
-    unit = _UNITS.get(text[-1:])
-    whole, _, fraction = (text[:-1] if unit else text).partition(".")
+    """Return the seconds; `None` if the text is not a duration. Of several units, the largest comes first."""
+    if text[-1:] not in _UNITS:
+        return _number(text)
+    seconds, number, smallest = 0.0, "", float("inf")
+    for character in text:
+        unit = _UNITS.get(character)
+        if unit is None:
+            number += character
+            continue
+        value = _number(number)
+        if value is None or unit >= smallest:
+            return None
+        seconds, number, smallest = seconds + value * unit, "", unit
+    return seconds
+
+
+def _number(text: str) -> float | None:
+    whole, _, fraction = text.partition(".")
     digits = whole + fraction
     if not (digits.isascii() and digits.isdecimal()) or max(len(whole), len(fraction)) > _MAX_DIGITS:
         return None
-    return float(f"{whole or 0}.{fraction or 0}") * (unit or 1)
+    return float(f"{whole or 0}.{fraction or 0}")
 
 
 def read_duration(option: str, text: str, *, positive: bool = False) -> float:

@@ -152,7 +152,8 @@ def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
             text = f"{file} has changed since you trusted it: in sessions that begin elsewhere only its rules apply"
             yield warning("policy.changed", text, f"fairlead trust {file}")
         if sessions:
-            text = f"{file} has changed since {sessions} running sessions began: what it loosens does not apply there"
+            began = "a running session began" if sessions == 1 else f"{sessions} running sessions began"
+            text = f"{file} has changed since {began}: what it loosens does not apply there"
             yield warning("policy.session", text, f"fairlead trust {file}, or start them again")
 
 

@@ -133,9 +133,16 @@ def notification(session: Session, event: Notification, _at: float) -> Changes:
     if kind in _ANSWERED:
         return answered_mcp(session)
     reason = _REASONS.get(kind)
-    if reason is None or any(call.asked for call in session.calls.values()):
+    if reason is None or any(call.asked for call in session.calls.values()) or _is_repeated(session, kind):
         return {}  # the open question is worded better
     return {"state": AttentionNeeded(reason, clean(event.message or "") if kind == "agent_needs_input" else "")}
+
+
+def _is_repeated(session: Session, kind: str) -> bool:
+    """Return whether a notification follows the request that it is about, whose call is not known."""
+    if kind != "permission_prompt" or type(session.state) is not AttentionNeeded:
+        return False
+    return session.evidence is not None and session.evidence.event == "PermissionRequest"
 
 
 _REASONS = {
