@@ -31,8 +31,8 @@ FAIRLEAD = BIN / "fairlead"
 
 DaemonProcess = subprocess.Popen[bytes] | ForkedDaemon
 
-PATIENCE = 30.0
-"""Seconds: far more than anything here takes on a busy machine."""
+PATIENCE = 60.0
+"""Seconds: far more than anything here takes on a busy machine, where the process of a store yields to all others."""
 
 
 @dataclass(frozen=True)
@@ -210,11 +210,13 @@ def end_all(home: DaemonHome) -> None:
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for a condition."""
+    """Wait for a condition. It is looked at less and less often: most of them ask a daemon, or start a process."""
     deadline = monotonic() + seconds
+    pause = 0.005
     while not condition():
         assert monotonic() < deadline, f"never came true: {what}"
-        sleep(0.005)
+        sleep(pause)
+        pause = min(pause * 1.25, 0.05)
 
 
 def processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:
