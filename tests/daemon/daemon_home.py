@@ -57,7 +57,8 @@ class DaemonHome:
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
     is_forked: bool = True
-    """Whether daemons are forked where that makes no difference, instead of started by a new interpreter."""
+    """Whether daemons and some commands are forked where that makes no difference, instead of started by a new
+    interpreter."""
 
     @property
     def project(self) -> Path:
@@ -110,7 +111,12 @@ class DaemonHome:
 
     def fairlead(self, *words: str, **more: str) -> Done:
         """Run a command of a person's."""
-        return self.run([str(FAIRLEAD), *words], b"", **more)
+        env = self.environment(**more)
+        if not (self.is_forked and _is_run_by_python(words) and can_fork(env)):
+            return self.run([str(FAIRLEAD), *words], b"", **more)
+        command = [str(BIN / "python"), str(BIN / "fairlead-python"), *words]
+        code, stdout, stderr = fork_server().run(command, env, self.project)
+        return Done(code, stdout.decode(), stderr.decode())
 
     def run(self, command: list[str], stdin: bytes, **more: str) -> Done:
         """Run a process in the project."""
@@ -186,6 +192,12 @@ class DaemonHome:
     def spooled(self) -> list[Path]:
         """The events that wait for a daemon."""
         return sorted((self.state / "spool").glob("*.json"))
+
+
+def _is_run_by_python(words: tuple[str, ...]) -> bool:
+    """Return whether the program `fairlead` starts Python for a command whether there is a daemon or not."""
+    in_team = words[:1] == ("team",) and words[1:2] in {("join",), ("confirm",), ("remove",), ("leave",)}
+    return in_team or words[:1] in {("doctor",), ("hooks",), ("trust",), ("untrust",)}
 
 
 @contextmanager
