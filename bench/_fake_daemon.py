@@ -112,7 +112,7 @@ def _create_sessions() -> dict[str, Session]:
 
 def _changes(sessions: dict[str, Session]) -> Iterator[list[bytes]]:
     """Yield batches of changes, one for each fiftieth of a second: running tools, and sometimes a question."""
-    random, names = Random(5), list(sessions)  # noqa: S311 - not a secret
+    random, names = Random(5), list(sessions)
     while True:
         batch = []
         for _ in range(int(RATE * _BATCH)):

@@ -71,7 +71,7 @@ class Effort:
     def _interleaved(self, variants: Mapping[str, Variant], rounds: int) -> dict[str, Timing]:
         samples: dict[str, list[float]] = {name: [] for name in variants}
         order = list(variants)
-        shuffled = random.Random(2)  # noqa: S311 - not a secret; the same order in every run
+        shuffled = random.Random(2)
         for done in range(rounds):
             self.tick(f"round {done + 1} of {rounds}")
             shuffled.shuffle(order)

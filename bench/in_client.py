@@ -110,7 +110,7 @@ def _measured(here: Machine, variants: Variants, effort: Effort) -> dict[str, Ti
 
 def _order(names: list[str], rounds: int) -> list[str]:
     """Return the variants of all rounds, each in another order; the first round is not counted."""
-    shuffled = random.Random(2)  # noqa: S311 - not a secret; the same order in every run
+    shuffled = random.Random(2)
     return [name for _ in range(rounds + 1) for name in shuffled.sample(names, len(names))]
 
 

@@ -140,7 +140,7 @@ A_BLOCK = {
 
 
 def honoured_table() -> str:
-    """Show what the client honours on each event: rendered, and looked at."""
+    """Show what the client honours on each event: its answers are rendered and inspected."""
     rows: list[tuple[str, ...]] = [("event", "a block", "exit", "ask, grant, defer", "new input", "context")]
     for kind in HookEvent:
         event = make(kind.type)

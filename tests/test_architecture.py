@@ -90,8 +90,6 @@ MAX_MODULES = 16
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
 
-# A temporary exception, to be deleted.
-
 
 class Module(NamedTuple):
     name: str

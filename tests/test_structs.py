@@ -22,7 +22,7 @@ from fairlead.structs import LIGHT, Raw, Struct, asdict, encode_json, replace, t
 assert LIGHT == (sys.argv[1] == "light")
 import fairlead
 from fairlead.clients import _tool_calls, protocol
-from fairlead.decide import _context, _decision, _results, _settle
+from fairlead.decide import _context, _decision, _settle
 from fairlead.events import _agent_events, _event, _output, _session_events
 from fairlead.journal import _records
 from fairlead.policy.config import _disk_cache, _files, _lookup, _types

@@ -83,8 +83,8 @@ INTERRUPTED = 130
 def failure_exit_code(*names: str, payload: bytes = b"") -> int:
     """Return the exit code of an event that failed before it was decided: a PreToolUse is blocked.
 
-    `names` are all words that may name the event. Their spelling is ignored, and any field of the payload may name the
-    event: in doubt it is blocked.
+    `names` are all texts that may name the event, in any spelling. It is also blocked if any field of the payload names
+    a PreToolUse.
     """
     folded = (name.replace("_", "").replace("-", "").lower() for name in names)
     return BLOCKED if "pretooluse" in folded or b'"PreToolUse"' in payload else FAILED

@@ -68,10 +68,10 @@ class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a m
 
 
 class CachedModules:
-    """Imports modules of this package from one file: to find and open a hundred files takes as long as to run them.
+    """Imports modules of this package from one file: finding and opening a hundred files takes as long as running them.
 
-    The file is made of the compiled modules, is in the same folder, and is as trusted as they are. A module whose
-    source has changed is imported as usual, and so is one whose code in the file is damaged.
+    The file contains the compiled modules, and is in the same folder, so it is trusted as they are. A module whose
+    source has changed, or whose code in the file is damaged, is imported as usual.
     """
 
     def __init__(self, package: ModuleType, rare: str) -> None:
@@ -85,7 +85,7 @@ class CachedModules:
         """The code of modules that are being imported."""
         self._rare = rare
         self._usual: list[str] = []
-        """The modules that `load` runs, each behind those that it imports."""
+        """The modules that `load` runs, each after those that it imports."""
         self._order: list[str] = []
         """The modules that this process has run from the file, in the order in which they ended."""
         self._file = -1
@@ -104,10 +104,10 @@ class CachedModules:
             self._entries, self._usual = entries, usual
 
     def load(self) -> None:
-        """Run the modules that nearly every process needs, without what `import` does besides.
+        """Run the modules that nearly every process needs, without the overhead of `import`.
 
-        They are those of the first process that found all its modules in the file, and needed no rare one. Where
-        something is not as it was then, the rest is left to `import`.
+        The list is that of the first process that found all its modules in the file, and needed no rare one. If one of
+        them cannot be run from the file, `import` loads it and the rest.
         """
         for name in self._usual:
             package, _, last = name.rpartition(".")
@@ -150,7 +150,7 @@ class CachedModules:
         self._order.append(module.__name__)
 
     def save(self) -> None:
-        """Write the file again, with what is missing in it: modules of this process, or which ones `load` runs."""
+        """Write the file again, with the modules of this process that it lacks, or with the list for `load`."""
         folder = os.path.dirname(self._path)
         if not self.has_missed:
             if self._usual or any(name.startswith(self._rare) for name in self._order):
@@ -158,8 +158,12 @@ class CachedModules:
             self._usual = self._order
         if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
-        codes = {name: code for name in self._entries if (code := self._code(name))}
-        stamps = {name: (stamp, is_package) for name, (stamp, is_package, *_) in self._entries.items()}
+        stamps = {
+            name: (stamp, is_package)
+            for name, (stamp, is_package, *_) in self._entries.items()
+            if stamp == _stamp(self._source(name, is_package=is_package))  # else it has changed, or there is none
+        }
+        codes = {name: code for name in stamps if (code := self._code(name))}
         for name, module in list(sys.modules.items()):
             loader = getattr(getattr(module, "__spec__", None), "loader", self)
             if name.startswith(f"{self._package}.") and loader is not self:
@@ -168,11 +172,12 @@ class CachedModules:
                 if (stamp := _stamp(source)) and module.__file__ == source:
                     stamps[name] = stamp, is_package
                     codes[name] = marshal.dumps(module.__spec__.loader.get_code(name))  # type: ignore[union-attr]
-        entries, at = {}, 0
+        entries, offset = {}, 0
         for name, code in codes.items():
-            entries[name] = *stamps[name], at, len(code), _hash(code)
-            at += len(code)
-        index = marshal.dumps((self._key, entries, [name for name in self._usual if name in entries]))
+            entries[name] = *stamps[name], offset, len(code), _hash(code)
+            offset += len(code)
+        usual = self._usual if all(name in entries for name in self._usual) else []
+        index = marshal.dumps((self._key, entries, usual))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:

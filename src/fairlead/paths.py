@@ -38,7 +38,7 @@ def socket_file() -> str:
 
 
 def make_private(folder: str) -> None:
-    """Create a folder, and those above it that are missing, for this user alone, whatever the umask is."""
+    """Create a folder and its missing parents for this user alone, regardless of the umask."""
     try:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def make_private(folder: str) -> None:
 
 
 def _folder(variable: str, default: str) -> str:
-    """Return a folder. Called at each event, so it is computed once for the values of the variables."""
+    """Return a folder. Cached by the values of the variables, because it is called at each event."""
     key = variable, _environ.get(b"FAIRLEAD_HOME"), _environ.get(variable.encode()), _environ.get(b"HOME")
     known = _folders.get(key)
     if known is None:

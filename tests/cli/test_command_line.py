@@ -17,9 +17,8 @@ from daemon.daemon_home import scratch_home
 
 from fairlead.cli import daemon
 from fairlead.cli.commands import SECTIONS, Entry
-from fairlead.cli.support.command import Command, Group, load
+from fairlead.cli.support.command import Command, Group, load, mark_texts, unmark
 from fairlead.cli.support.durations import parse_duration, read_duration
-from fairlead.cli.support.param_types import mark_texts, unmark
 from fairlead.errors import UsageError, failure_exit_code
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ LINE = re.compile(r"^\d\d:\d\d:\d\d  (.{7})  (.{16})  (.{24})  (.{7})  ( *\d+\.\
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for temporary files, with a path that is short enough for a socket."""
-    made = Path("/tmp") / f"fd{os.getpid()}{tmp_path_factory.mktemp('x').name}"  # noqa: S108 - short
+    made = Path("/tmp") / f"fd{os.getpid()}{tmp_path_factory.mktemp('x').name}"
     made.mkdir()
     yield made
     assert list(made.iterdir()) == [], "the demo left something"

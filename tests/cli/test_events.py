@@ -16,7 +16,7 @@ import pytest
 from cli.command_line import error_of, run
 
 from fairlead.cli.support.event_text import record_to_text
-from fairlead.cli.support.screen import Screen
+from fairlead.cli.support.invocation import Screen
 from fairlead.journal import (
     CommandResult,
     CommandsRecord,

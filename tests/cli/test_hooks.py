@@ -177,7 +177,7 @@ def test_each_scope_has_its_file_and_its_warnings(tmp_path: Path, printed: Print
     subprocess.run(["git", "init", "-q", "."], check=True)
     run_hooks(["install", "--scope=local", *NEWEST])
     file = "~/project/.claude/settings.local.json"
-    assert f"warning: git does not ignore {file}; add it to .gitignore, its paths are of this machine\n" in printed()[0]
+    assert f"warning: git does not ignore {file}; add it to .gitignore: its paths are of this machine\n" in printed()[0]
     run_hooks(["install", "--scope", "project", *NEWEST])
     assert (
         "warning: others get this file with the project, and their tool calls are blocked unless they have "

@@ -366,6 +366,26 @@ def test_the_third_process_runs_the_usual_modules_at_once(project: Project, copi
     assert file.stat().st_ino == before, "the file is complete"
 
 
+def test_a_module_that_is_gone_leaves_the_file(project: Project, copied: Path) -> None:
+    """After an update of the same version, each event would look for it again."""
+    file = copied / f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin"
+    gone, user = copied / "fairlead/decide/_gone.py", copied / "fairlead/decide/_decision.py"
+    gone.write_text("")
+    text = user.read_text()
+    user.write_text(f"{text}\nimport fairlead.decide._gone\n")
+    for _ in range(3):
+        modules_of(project, copied)
+    assert b"fairlead.decide._gone" in file.read_bytes()
+    gone.unlink()
+    user.write_text(text)
+    for _ in range(2):
+        modules_of(project, copied)
+    assert b"decide._gone" not in file.read_bytes()
+    before = file.stat().st_ino
+    assert imported_as_usual(loaders(project, copied)) == FIRST_MODULES
+    assert file.stat().st_ino == before, "the file is complete"
+
+
 def test_modules_for_shell_commands_are_not_run_for_an_edit(project: Project, copied: Path) -> None:
     for _ in range(3):
         modules_of(project, copied, "Bash", tool_input={"command": "ls src"})

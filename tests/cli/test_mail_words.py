@@ -10,8 +10,8 @@ from cli.command_line import error_of
 
 from fairlead.cli.mail import agents, identity, inbox, poll, reply, send, status, topics
 from fairlead.cli.mail.send import Draft, split_words
-from fairlead.cli.support.mail_client import Request, read_body, to_query
-from fairlead.cli.support.screen import Screen
+from fairlead.cli.support.daemon_client import Request, read_body, to_query
+from fairlead.cli.support.invocation import Screen
 from fairlead.errors import FairleadError
 from fairlead.mail import MAX_BODY_BYTES
 

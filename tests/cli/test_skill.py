@@ -101,7 +101,7 @@ def test_one_that_a_person_has_changed_is_left_alone(config: Path, capsys: pytes
     run_hooks(["install", "--skill", *NEWEST])
     run_hooks(["uninstall", "--yes"])
     assert skill(config).read_text() == "mine\n"
-    assert capsys.readouterr().out.count("was changed by somebody, so it is left unchanged") == 2
+    assert capsys.readouterr().out.count("was changed by someone else, so it is left unchanged") == 2
 
 
 def test_other_skills_stay(config: Path) -> None:

@@ -54,7 +54,7 @@ def status_line(home: Path) -> str:
 
 
 @pytest.mark.parametrize(("key", "is_wanted"), [(b"y", True), (b"Y", True), (b"n", False), (b"\r", False)])
-def test_one_key_adds_the_status_line_or_leaves_it(tmp_path: Path, key: bytes, is_wanted: bool) -> None:  # noqa: FBT001
+def test_one_key_adds_the_status_line_or_leaves_it(tmp_path: Path, key: bytes, is_wanted: bool) -> None:
     assert QUESTION in install(tmp_path, key).encode()
     assert ("fairlead-hook StatusLine" in status_line(tmp_path)) == is_wanted
 

@@ -29,7 +29,7 @@ userPromptSubmit:
 """
 GUARDS = ["protectOwnFiles", "preventRootAdditions", "preventGeneratedFileEdits", "bash.unparsable: ask"]
 PATTERNS = "  preToolUse.uneditableFiles[0]  .env: no file now\n  preToolUse.uneditableFiles[1]  *.lock: no file now\n"
-IN_FORCE = f"in force beside the rules: {', '.join(GUARDS)}\n"
+IN_FORCE = f"in force besides the rules: {', '.join(GUARDS)}\n"
 BROKEN = "stop:\n  rounds: many\n  infinite: 1\n"
 
 
@@ -122,7 +122,7 @@ def test_what_holds_is_told_as_it_is_set(project: Path, home: Path, capsys: pyte
     (project / ".fairlead.yaml").write_text(off)
     run("validate")
     told = "preventRootAdditions, preventGeneratedFileEdits, preventUpdateGitIgnored, bash.unparsable: deny"
-    assert capsys.readouterr().out.endswith(f"in force beside the rules: {told}\n")
+    assert capsys.readouterr().out.endswith(f"in force besides the rules: {told}\n")
 
     (project / ".fairlead.yaml").unlink()
     shutil.rmtree(home / "policies")
@@ -367,7 +367,7 @@ def test_a_count_of_too_many_files_is_not_complete(project: Path) -> None:
 
     assert [found.complete for found in matched_files(layers)] == [True]
     (found,) = matched_files(layers, seconds=-1)
-    assert (found.complete, describe_count(found)) == (False, "no file among the first that were looked at now")
+    assert (found.complete, describe_count(found)) == (False, "no file among the first that were checked now")
 
 
 # -- visualize -----------------------------------------------------------------------------------------

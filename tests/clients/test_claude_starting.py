@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 
-PANE = {"TMUX": "/tmp/tmux-0/default,1,0", "TMUX_PANE": "%7"}  # noqa: S108 - where tmux has it
+PANE = {"TMUX": "/tmp/tmux-0/default,1,0", "TMUX_PANE": "%7"}
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def question_timeout(text: str) -> int:
     return timeout
 
 
-def answering(text: str, answer: bool | None) -> str:  # noqa: FBT001 - the value of an option
+def answering(text: str, answer: bool | None) -> str:  # the value of an option
     return add_hooks(text, InstallRequest(LAUNCHER, (2, 1, 325), answer=answer)).text
 
 

@@ -31,7 +31,7 @@ def restored(name: str, folder: Path) -> Path:
 
 def rows(file: Path, table: str, columns: str = "*") -> set[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        return set(connection.execute(f"SELECT {columns} FROM {table}"))  # noqa: S608 - names of ours
+        return set(connection.execute(f"SELECT {columns} FROM {table}"))
 
 
 def columns_of(file: Path, table: str) -> str:

@@ -70,7 +70,7 @@ class Project:
             **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
             "FAIRLEAD_HOME": str(root / "home"),
             "PATH": f"{self._programs}:{os.environ['PATH']}",
-            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={root}/no-bus",  # so that notify-send is the only road left
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={root}/no-bus",  # so that notify-send is the only way left
             "XDG_RUNTIME_DIR": str(root),
         }
 
@@ -132,23 +132,23 @@ class Project:
 
 START = {
     "session_id": "abc123",
-    "transcript_path": "/tmp/main.json",  # noqa: S108 - the specification's own
+    "transcript_path": "/tmp/main.json",
     "hook_event_name": "SubagentStart",
     "cwd": "/home/user/project",
     "permission_mode": "default",
     "agent_id": "coder",
     "subagent_type": "coder",
-    "agent_transcript_path": "/tmp/agent_coder.json",  # noqa: S108 - likewise
+    "agent_transcript_path": "/tmp/agent_coder.json",
 }
 """The payload that the specification shows."""
 
 STOP = {
     "session_id": "abc123",
-    "transcript_path": "/tmp/main.json",  # noqa: S108 - likewise
+    "transcript_path": "/tmp/main.json",
     "hook_event_name": "SubagentStop",
     "cwd": "/home/user/project",
     "permission_mode": "default",
     "stop_hook_active": False,
     "agent_id": "coder",
-    "agent_transcript_path": "/tmp/agent_coder.json",  # noqa: S108 - likewise
+    "agent_transcript_path": "/tmp/agent_coder.json",
 }

@@ -303,7 +303,7 @@ class TestHookEventData:
         assert (event.subagent_id, event.agent_type, event.description) == ("a1", "Explore", "look around")
 
     @pytest.mark.parametrize(("success", "error"), [(True, None), (False, "boom")])
-    def test_subagent_stop(self, success: bool, error: str | None) -> None:  # noqa: FBT001 - a column
+    def test_subagent_stop(self, success: bool, error: str | None) -> None:
         event = SubagentStop(session_id="s", agent_id="a1", success=success, error=error)
 
         assert (event.subagent_id, event.success, event.error) == ("a1", success, error)
@@ -479,7 +479,7 @@ class TestHookContext:
 
     def test_cwd_is_optional(self) -> None:
         assert HookContext("s").cwd is None
-        assert HookContext("s", cwd="/tmp").cwd == "/tmp"  # noqa: S108 - only a name here
+        assert HookContext("s", cwd="/tmp").cwd == "/tmp"
 
     def test_env(self) -> None:
         assert HookContext("s").env == {}

@@ -191,7 +191,7 @@ def configured(project: Path) -> HookManager:
     program(project / "bin", "notify-send", '#!/bin/sh\necho "$@" > notified\n')
     program(project / "bin", "cleanup-temp.sh", "#!/bin/sh\nrm temporary\n")
     (project / "check_security.py").write_text(dedent(CHECK_SECURITY))
-    path = program(project / ".claude", "settings.json", SETTINGS.replace("/tmp/audit.log", "audit.log"))  # noqa: S108
+    path = program(project / ".claude", "settings.json", SETTINGS.replace("/tmp/audit.log", "audit.log"))
     manager = HookManager()
     load_rules(path).register(manager)
     return manager
@@ -211,7 +211,7 @@ class TestConfigurationAtWork:
         configured: HookManager,
         ctx: HookContext,
         tool: str,
-        asked: bool,  # noqa: FBT001 - a column
+        asked: bool,
     ) -> None:
         result = configured.fire_sync(pre_tool_use("abc-123", tool, {"command": "ls"}), ctx)
 

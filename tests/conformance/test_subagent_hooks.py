@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 VALID = SubagentStart(
     session_id="abc123",
-    transcript_path="/tmp/main.json",  # noqa: S108 - the specification's own
+    transcript_path="/tmp/main.json",
     cwd="/home/user/project",
     permission_mode="default",
     agent_id="coder",
     agent_type="coder",
-    agent_transcript_path="/tmp/agent_coder.json",  # noqa: S108 - likewise
+    agent_transcript_path="/tmp/agent_coder.json",
 )
 
 SETUP_AND_NOTES = """
@@ -82,13 +82,13 @@ def test_valid_subagentstartpayload_deserialization() -> None:
 
     assert isinstance(event, SubagentStart)
     assert event.session_id == "abc123"
-    assert event.transcript_path == "/tmp/main.json"  # noqa: S108 - the specification's own
+    assert event.transcript_path == "/tmp/main.json"
     assert event.event_name == "SubagentStart"
     assert event.cwd == "/home/user/project"
     assert event.permission_mode == "default"
     assert event.agent_id == "coder"
     assert event.agent_type == "coder"
-    assert event.agent_transcript_path == "/tmp/agent_coder.json"  # noqa: S108 - likewise
+    assert event.agent_transcript_path == "/tmp/agent_coder.json"
 
 
 def test_missing_agent_id_field() -> None:
@@ -169,7 +169,7 @@ def test_invalid_payload_causes_handler_failure(project: Project) -> None:
 
 def test_environment_variables_exported_on_success(project: Project) -> None:
     project.policy(SETUP_AND_NOTES)
-    agent = {"agent_id": "tester", "subagent_type": "tester", "agent_transcript_path": "/tmp/tester.json"}  # noqa: S108
+    agent = {"agent_id": "tester", "subagent_type": "tester", "agent_transcript_path": "/tmp/tester.json"}
 
     assert project.fire("SubagentStart", project.start_payload(**agent)).exit_code == 0
 
@@ -178,9 +178,9 @@ def test_environment_variables_exported_on_success(project: Project) -> None:
         assert {name: set_for_it[f"{prefix}_{name}"] for name in NAMES} == {
             "AGENT_ID": "tester",
             "SUBAGENT_TYPE": "tester",
-            "AGENT_TRANSCRIPT_PATH": "/tmp/tester.json",  # noqa: S108 - the specification's own
+            "AGENT_TRANSCRIPT_PATH": "/tmp/tester.json",
             "SESSION_ID": "abc123",
-            "TRANSCRIPT_PATH": "/tmp/main.json",  # noqa: S108 - likewise
+            "TRANSCRIPT_PATH": "/tmp/main.json",
             "CWD": str(project.folder),
             "HOOK_EVENT": "SubagentStart",
         }
@@ -339,7 +339,7 @@ def test_unit_tests_validate_payload_fields(event: SubagentStart, expected: str 
 @pytest.mark.parametrize("agent", ["coder", "tester", "stuck"])
 def test_integration_tests_verify_handler_execution(project: Project, agent: str) -> None:
     project.policy(SETUP_AND_NOTES)
-    payload = project.start_payload(agent_id=agent, subagent_type=agent, agent_transcript_path=f"/tmp/{agent}.json")  # noqa: S108
+    payload = project.start_payload(agent_id=agent, subagent_type=agent, agent_transcript_path=f"/tmp/{agent}.json")
 
     valid = project.fire("SubagentStart", payload)
     invalid = project.fire("SubagentStart", {**payload, "subagent_type": ""})
@@ -348,6 +348,6 @@ def test_integration_tests_verify_handler_execution(project: Project, agent: str
     assert valid.notes == [Note("Fairlead - SubagentStart", f"{agent}: Subagent started")]
     set_for_it = project.variables()
     assert (set_for_it["CONCLAUDE_AGENT_ID"], set_for_it["CONCLAUDE_SUBAGENT_TYPE"]) == (agent, agent)
-    assert set_for_it["CONCLAUDE_AGENT_TRANSCRIPT_PATH"] == f"/tmp/{agent}.json"  # noqa: S108 - the specification's own
+    assert set_for_it["CONCLAUDE_AGENT_TRANSCRIPT_PATH"] == f"/tmp/{agent}.json"
     assert (invalid.exit_code, invalid.stderr) == (1, "fairlead: subagent_type cannot be empty\n")
     assert invalid.notes == []

@@ -237,9 +237,9 @@ def test_environment_variables_available_in_commands(project: Project, prefix: s
 
     expected = {
         "AGENT_ID": "coder",
-        "AGENT_TRANSCRIPT_PATH": "/tmp/agent_coder.json",  # noqa: S108 - the specification's own
+        "AGENT_TRANSCRIPT_PATH": "/tmp/agent_coder.json",
         "SESSION_ID": "abc123",
-        "TRANSCRIPT_PATH": "/tmp/main.json",  # noqa: S108 - likewise
+        "TRANSCRIPT_PATH": "/tmp/main.json",
         "HOOK_EVENT": "SubagentStop",
         "CWD": str(project.folder),
     }

@@ -253,7 +253,7 @@ def test_timeout_configuration_uses_existing_command_execution_timeout_logic(pro
 
 def test_how_should_commands_access_subagent_context(project: Project) -> None:
     names = ["AGENT_ID", "AGENT_TRANSCRIPT_PATH", "SESSION_ID", "TRANSCRIPT_PATH", "HOOK_EVENT", "CWD"]
-    values = ["coder", "/tmp/agent_coder.json", "abc123", "/tmp/main.json", "SubagentStop", str(project.folder)]  # noqa: S108 - the specification's own
+    values = ["coder", "/tmp/agent_coder.json", "abc123", "/tmp/main.json", "SubagentStop", str(project.folder)]
     script = "; ".join(f"echo $CONCLAUDE_{name} >> log; echo $FAIRLEAD_{name} >> log" for name in names)
     project.policy(policy_for_all({"run": script}))
 

@@ -62,7 +62,7 @@ def kill_rounds(home: DaemonHome, rounds: int, *, sessions: int = 2, seed: int =
     stamp is made old.
     """
     home.policy(POLICY)
-    outcome, over, random = Outcome(), Event(), Random(seed)  # noqa: S311 - no secret
+    outcome, over, random = Outcome(), Event(), Random(seed)
     senders = [Thread(target=_send, args=(home, f"s{number}", outcome, over)) for number in range(sessions)]
     for sender in senders:
         sender.start()

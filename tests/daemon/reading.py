@@ -97,7 +97,7 @@ def _kill_daemons(home: DaemonHome, readers: tuple[str, ...], mail: Mail, kills:
     reading = [Thread(target=_read, args=(home, reader, mail, no_more_hooks, seed)) for reader in readers]
     for thread in (*sending, *reading):
         thread.start()
-    random = Random(seed)  # noqa: S311 - no secret
+    random = Random(seed)
     try:
         for _ in range(kills):
             until(home.has_mail, "a daemon answers")
@@ -140,7 +140,7 @@ def _names(home: DaemonHome, sessions: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read(home: DaemonHome, session: str, mail: Mail, over: Event, seed: int) -> None:
-    random = Random(f"{session}{seed}")  # noqa: S311 - no secret
+    random = Random(f"{session}{seed}")
     while not over.is_set():
         life = random.uniform(0, HOOK_LIFE) if random.random() < KILLED_HOOKS else PATIENCE
         _hook(home, mail, session, random.choice(EVENTS), life)

@@ -193,7 +193,7 @@ class Model:
 def model(open_home: DaemonHome) -> Iterator[Model]:
     turn_on(open_home)
     with ExitStack() as stack:
-        made = Model(open_home, Random(0), stack)  # noqa: S311 - no secret
+        made = Model(open_home, Random(0), stack)
         made.revive()
         for _ in range(SESSIONS):
             made.begin_session()

@@ -11,7 +11,7 @@ import pytest
 from daemon.daemon_home import scratch_home
 
 from fairlead import __version__
-from fairlead.daemon.commands._messages import Terminals, parse_command_request
+from fairlead.daemon.commands._service import Terminals, parse_command_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 import fairlead
 from fairlead.daemon.events._extension import EventExtension, ExtensionRegistry
+from fairlead.daemon.leases._file import LeaseFile
 from fairlead.ipc import DaemonUnavailable, request
 from fairlead.journal import CommandsRecord, EventRecord
+from fairlead.leases import Holder, Lease
+from fairlead.policy import write_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +31,28 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 REGISTRATION = "daemon/events/extensions/__init__.py"
-CAPABILITIES = ("policy", "environment", "mail", "sessions", "metrics")
+CAPABILITIES = (
+    *("policy", "own_hooks", "leases", "environment", "integrity", "mail", "answers", "presence", "sessions"),
+    "metrics",
+)
+"""All but the list of shell calls, which needs a client and its shells: tests/daemon/test_who.py."""
+NEEDED_BY = {"policy": {"leases"}}
+"""Leases are compared with the changes that the guards of the policy find in a call."""
+POLICY = """\
+preToolUse: {protectOwnFiles: false, uneditableFiles: ["locked.txt"]}
+hooks: [own_hooks.py]
+leases: block
+"""
+OWN_HOOKS = """\
+from fairlead import HookManager, HookOutput, PreToolUse
+
+hooks = HookManager()
+
+
+@hooks.on(PreToolUse, matcher="Grep")
+def no_searches(event):
+    return HookOutput.deny("no searches")
+"""
 START = "import sys; sys.path.insert(0, sys.argv[1]); from fairlead.daemon.command import main; sys.exit(main([]))"
 TOY = '''\
 """A gate that blocks one tool."""
@@ -113,7 +138,16 @@ def tree() -> Iterator[Tree]:
         shutil.copytree(
             Path(fairlead.__file__).parent, folder / "src/fairlead", ignore=shutil.ignore_patterns("__pycache__")
         )
-        (folder / ".fairlead.yaml").write_text("preToolUse: {uneditableFiles: ['locked.txt']}\n")
+        (folder / ".fairlead.yaml").write_text(POLICY)
+        (folder / "own_hooks.py").write_text(OWN_HOOKS)
+        (folder / "config.yaml").write_text("attention: {answer: true}\n")
+        (folder / "locked.txt").write_text("as it was\n")
+        lease = Lease(id=1, path=str(folder / "held/a.txt"), holder=Holder(), since=0.0, until=time() + 3600)
+        LeaseFile(str(folder)).write((lease,))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FAIRLEAD_HOME", str(folder))
+            for name in (".fairlead.yaml", "own_hooks.py"):
+                write_trusted(str(folder / name), (folder / name).read_bytes())
         yield Tree(folder / "src", folder)
     finally:
         shutil.rmtree(folder)
@@ -121,26 +155,38 @@ def tree() -> Iterator[Tree]:
 
 def capabilities(tree: Tree) -> set[str]:
     """Try each capability once, and return those that work."""
-    working: set[str] = set()
-    env_file = tree.home / "env.sh"
-    launched = f"CLAUDE_ENV_FILE={env_file};HOME={tree.home};FAIRLEAD_HOME={tree.home}"
     wait_until(lambda: has_mail(tree))  # else the first event is answered without it on a busy machine
-    start(tree, launched)
-    if env_file.exists():
-        working.add("environment")
-    if tree.blocks("Write", file_path=str(tree.home / "locked.txt"), content="x"):
-        working.add("policy")
-    if tree.ask("GET", "/v1/status")["events"]:
-        working.add("metrics")
+    launched(tree, "SessionStart")
+    probes = {
+        "environment": (tree.home / "env.sh").exists(),
+        "policy": tree.blocks("Write", file_path=str(tree.home / "locked.txt"), content="x"),
+        "own_hooks": tree.blocks("Grep", pattern="x") == "no searches",
+        "leases": tree.blocks("Write", file_path=str(tree.home / "held/a.txt"), content="x"),
+        "integrity": is_reported(tree, "locked.txt"),
+        "mail": is_shown(tree, "a letter"),  # at a prompt
+        "presence": (tree.home / "presence.json").exists(),
+        "answers": b" 303 " in launched(tree, "PermissionRequest", tool_name="Bash", tool_input={"command": "make"}),
+        "metrics": tree.ask("GET", "/v1/status")["events"],
+        "sessions": any(session["id"] == "s1" for session in tree.ask("GET", "/v1/sessions")["sessions"]),
+    }
+    return {name for name, works in probes.items() if works}
+
+
+def is_reported(tree: Tree, name: str) -> bool:
+    """Return whether a command is reported that changes a protected file."""
+    wait_until(lambda: all(project["ready"] for project in tree.ask("GET", "/v1/status")["integrity"]))
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "b1"}
+    tree.event("PreToolUse", **call)
+    (tree.home / name).write_text("changed\n")
+    return name in json.dumps(tree.event("PostToolUse", **call, tool_response={}))
+
+
+def is_shown(tree: Tree, subject: str) -> bool:
+    """Return whether mail to the session's agent is shown at a prompt."""
     names = [agent["name"] for agent in tree.ask("GET", "/v1/mail/agents?all=true")["agents"] if agent["session"]]
     if names:
-        tree.ask("POST", "/v1/mail/send", {"to": names, "subject": "a letter"})
-        answer = tree.event("UserPromptSubmit", prompt="hello")
-        if "a letter" in json.dumps(answer):
-            working.add("mail")
-    if any(session["id"] == "s1" for session in tree.ask("GET", "/v1/sessions")["sessions"]):
-        working.add("sessions")
-    return working
+        tree.ask("POST", "/v1/mail/send", {"to": names, "subject": subject})
+    return subject in json.dumps(tree.event("UserPromptSubmit", prompt="hello"))
 
 
 def has_mail(tree: Tree) -> bool:
@@ -151,20 +197,21 @@ def has_mail(tree: Tree) -> bool:
         return False
 
 
-def start(tree: Tree, variables: str) -> None:
-    """Send the first event as a launcher does, with the variables of its client."""
-    from socket import AF_UNIX, SOCK_STREAM, socket
-
-    payload = json.dumps({"session_id": "s1", "cwd": str(tree.home), "hook_event_name": "SessionStart"}).encode()
+def launched(tree: Tree, event: str, **fields: Any) -> bytes:
+    """Send an event as a launcher does, with the variables of its client, and return the reply."""
+    variables = f"CLAUDE_ENV_FILE={tree.home}/env.sh;HOME={tree.home};FAIRLEAD_HOME={tree.home}"
+    document = {"session_id": "s1", "cwd": str(tree.home), "hook_event_name": event, **fields}
+    payload = json.dumps(document).encode()
     head = (
-        f"POST /v1/events/SessionStart HTTP/1.1\r\nhost: fairlead\r\nfairlead-cwd: {tree.home}\r\n"
-        f"fairlead-env: {variables}\r\nfairlead-id: 1-a\r\ncontent-length: {len(payload)}\r\n\r\n"
+        f"POST /v1/events/{event} HTTP/1.1\r\nhost: fairlead\r\nfairlead-cwd: {tree.home}\r\nfairlead-env: {variables}"
+        f"\r\nfairlead-version: {fairlead.__version__}\r\nfairlead-id: 1-{event}\r\n"
+        f"content-length: {len(payload)}\r\n\r\n"
     )
-    with socket(AF_UNIX, SOCK_STREAM) as connection:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(TIMEOUT)
         connection.connect(str(tree.home / "run/daemon.sock"))
         connection.sendall(head.encode() + payload)
-        assert b" 200 " in connection.recv(65536)
+        return connection.recv(65536)
 
 
 def test_a_toy_extension_is_one_file_and_one_line(tree: Tree) -> None:
@@ -182,7 +229,7 @@ def test_a_toy_extension_is_one_file_and_one_line(tree: Tree) -> None:
 def test_removing_a_registration_removes_that_capability_and_nothing_else(tree: Tree, name: str) -> None:
     tree.edit(f'    "_{name}",\n', "")
     with tree.daemon():
-        assert capabilities(tree) == set(CAPABILITIES) - {name}
+        assert capabilities(tree) == set(CAPABILITIES) - {name, *NEEDED_BY.get(name, ())}
 
 
 class _Listener(EventExtension):
@@ -205,7 +252,7 @@ PROMPT, STOP = (EventRecord(id=name, at=1.0, event=name) for name in ("UserPromp
 
 def _pass_on(registry: ExtensionRegistry, *records: EventRecord) -> None:
     for record in records:
-        for after_record in registry.subscribers(record.event).after_record:
+        for after_record in registry.observers(record.event):
             after_record(record, None)
 
 

@@ -306,7 +306,7 @@ def test_a_blocked_edit_is_no_edit(posted: DaemonHome, fox: Client, owl: Client)
 def test_no_lease_is_lost_and_none_comes_back_when_the_daemon_is_killed(
     open_home: DaemonHome, seed: int, kills: int
 ) -> None:
-    random = Random(seed)  # noqa: S311 - no secret
+    random = Random(seed)
     expected: set[str] = set()
     with client(open_home, "s1") as fox:
         fox.hook("SessionStart", source="startup")

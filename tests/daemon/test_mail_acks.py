@@ -141,7 +141,7 @@ for number in range(int(sys.argv[2])):
 def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(
     posted: DaemonHome, fox: Client, owl: Client
 ) -> None:
-    many, chance = 80, random.Random(1)  # noqa: S311 - a game of chance
+    many, chance = 80, random.Random(1)
     posted.policy("mail: {stay: always, maxTurnsPerThread: 0, maxTurnsPerHour: 0}\n")
     sender = fox.start([sys.executable, "-c", SENDS, owl.name, str(many)], b"")
     mail = Mail({f"fox:{number}" for number in range(many)})

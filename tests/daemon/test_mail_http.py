@@ -159,7 +159,7 @@ def refusal(room: Room, path: str, **asked: Any) -> tuple[int, str, str]:
         ({"to": "User", "body": "x"}, 400, "BadMessage", "Expected `array`, got `str` - at `$.to`"),
         ({"to": ["User"], "body": "x", "priority": "huge"}, 400, "BadMessage", "Invalid enum value 'huge'"),
         ({"body": "x"}, 400, "BadMessage", "missing required field `to`"),
-        ({"to": ["User"], "body": "x", "as": "User"}, 403, "NotYours", "a name cannot be borrowed"),
+        ({"to": ["User"], "body": "x", "as": "User"}, 403, "NotYours", "no agent can use the name of another"),
     ],
 )
 def test_what_cannot_be_sent_is_refused(room: Room, asked: dict[str, Any], status: int, kind: str, part: str) -> None:

@@ -150,7 +150,7 @@ def test_no_step_runs_twice_no_gate_opens_and_nothing_is_left_whoever_is_killed(
     home: DaemonHome, seed: int, kills: int
 ) -> None:
     home.policy(json.dumps(POLICY))
-    rng = random.Random(seed)  # noqa: S311 - reproducible
+    rng = random.Random(seed)
     daemon = home.start()
     rounds = []
     for number in range(kills):

@@ -1,4 +1,4 @@
-"""Who a caller is: what the daemon sees of its process. A name cannot be borrowed, with real processes that try to."""
+"""Who a caller is, as the daemon observes its process: real processes try to act for others, and cannot."""
 
 from __future__ import annotations
 
@@ -135,17 +135,19 @@ def test_of_several_sessions_in_one_process_the_variable_tells(live: DaemonHome)
 
 def test_an_agent_cannot_speak_for_another(fox: Process, owl: Process) -> None:
     own, other = name(fox), name(owl)
-    told = f"this command runs in the session of {own}, so it cannot speak for {other}; a name cannot be borrowed"
+    told = (
+        f"this command runs in the session of {own}, so it cannot act for {other}; no agent can use the name of another"
+    )
     assert refused(fox, "send", "User", "Give it to me.", "--as", other) == told
 
 
 def test_an_agent_cannot_speak_for_the_person(fox: Process) -> None:
-    assert "so it cannot speak for User" in refused(fox, "send", "everyone", "Stop.", "--as", "User")
+    assert "so it cannot act for User" in refused(fox, "send", "everyone", "Stop.", "--as", "User")
 
 
 def test_an_agent_cannot_name_another_session(fox: Process, owl: Process) -> None:
     assert refused(fox, "send", name(owl), "x", "--session-id", "s2") == (
-        "this command runs in the session s1, so it cannot speak for s2; a name cannot be borrowed"
+        "this command runs in the session s1, so it cannot act for s2; no agent can use the name of another"
     )
 
 
@@ -156,16 +158,17 @@ def test_a_variable_of_another_session_is_not_believed(fox: Process, owl: Proces
 def test_a_terminal_of_its_own_does_not_make_an_agent_a_person(fox: Process, owl: Process) -> None:
     code = f"import pty, sys; sys.exit(pty.spawn([{str(FAIRLEAD)!r}, 'send', {name(owl)!r}, 'x', '--as', 'User']))"
     done = fox.run([sys.executable, "-c", code])
-    assert "so it cannot speak for User" in done.stdout
+    assert "so it cannot act for User" in done.stdout
 
 
 def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Process, live: DaemonHome) -> None:
     """It has left its client's line, so it is a program; and the other's client is there to be asked."""
     other, out = name(owl), live.folder / "out"
-    orphaned = "while kill -0 $PPID 2>/dev/null; do sleep 0.01; done"
+    orphaned = "while kill -0 $0 2>/dev/null; do sleep 0.01; done"  # not PPID: the shell may be an orphan already
     words = f"{orphaned}; {FAIRLEAD} identity --session-id s2 >{out} 2>&1; echo done >>{out}"
     options = "start_new_session=True, stdout=-3, stderr=-3"  # DEVNULL: who waits for the pipes waits for the orphan
-    code = f"import subprocess; subprocess.Popen(['/bin/sh', '-c', {words!r}], {options})"
+    argv = f"['/bin/sh', '-c', {words!r}, str(os.getpid())]"
+    code = f"import os, subprocess; subprocess.Popen({argv}, {options})"
     fox.run([sys.executable, "-c", code])
     until(lambda: out.exists() and out.read_text().endswith("done\n"), "the orphan has asked")
     assert f"session s2 runs as process {owl.pid}, which did not start this command" in out.read_text()
@@ -175,16 +178,16 @@ def test_an_orphan_of_an_agent_cannot_speak_for_another(fox: Process, owl: Proce
 def test_a_program_cannot_speak_for_anybody(owl: Process, live: DaemonHome) -> None:
     other = name(owl)
     with program(live) as nobody:
-        assert "leave --as out, and it speaks as Script" in refused(nobody, "send", "User", "x", "--as", other)
+        assert "leave --as out, and it acts as Script" in refused(nobody, "send", "User", "x", "--as", other)
         assert "leave --as out" in refused(nobody, "send", other, "x", "--as", "User")
-        assert "a name cannot be borrowed" in refused(nobody, "send", "User", "x", "--session-id", "s2")
+        assert "no agent can use the name of another" in refused(nobody, "send", "User", "x", "--session-id", "s2")
         assert name(nobody, CLAUDE_CODE_SESSION_ID="s2") == "Script"
         assert name(nobody, "--as", "script") == "Script"
 
 
 def test_nobody_speaks_for_fairlead(live: DaemonHome) -> None:
     with person(live) as somebody:
-        assert "what it writes are notices" in refused(somebody, "send", "User", "x", "--as", "Fairlead")
+        assert "it only sends notices" in refused(somebody, "send", "User", "x", "--as", "Fairlead")
 
 
 # -- who may --------------------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ def test_an_agent_may_speak_for_its_own_subagents_alone(fox: Process, owl: Proce
     owl.event("SubagentStart", "s2", agent_id="a2", agent_type="Explore")
     own = f"{name(fox)}/explore-1"
     assert name(fox, "--as", own) == own
-    assert "a name cannot be borrowed" in refused(owl, "identity", "--as", own)
+    assert "no agent can use the name of another" in refused(owl, "identity", "--as", own)
 
 
 def test_a_person_may_speak_for_anybody(fox: Process, live: DaemonHome) -> None:
@@ -219,7 +222,7 @@ def test_a_program_speaks_for_a_session_whose_process_is_not_here(live: DaemonHo
         other = name(nobody, "--session-id", "boxed")
         assert name(nobody, "--session-id", "boxed", "--as", other) == other
         refusal = refused(nobody, "identity", "--session-id", "boxed", "--as", "User")
-        assert refusal == f"the session boxed is {other}, so it cannot speak for User"
+        assert refusal == f"the session boxed is {other}, so it cannot act for User"
 
 
 def test_an_unknown_session_is_named_as_such(live: DaemonHome) -> None:

@@ -11,7 +11,7 @@ from daemon.talk import connect, read_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.daemon.events._messages import HookReply, read_request
+from fairlead.daemon.events._messages import HookReply, read_request, read_target
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_it_is_read_as_the_other_road_reads_it() -> None:
 
         read = reader.read(written(headers, line=f"POST /v1/events/{event}?client=c{number % 2} HTTP/1.1"))
 
-        assert read == (read_request(event, b"client=c%d" % (number % 2), as_list), b"{}")
+        assert read == (read_request(*read_target(event, b"client=c%d" % (number % 2)), as_list), b"{}")
 
 
 def test_callers_are_not_taken_for_each_other() -> None:

@@ -102,7 +102,7 @@ class Job:
         return Path(self.folder, "home")
 
 
-def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
+def run(
     argv: Sequence[str | Path],
     *,
     folder: Path,

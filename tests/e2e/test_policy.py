@@ -42,7 +42,7 @@ class Agent:
         """Write `x` to a file."""
         return call("Write", file_path=str(self.file(name)), content="x\n")
 
-    def run(  # noqa: PLR0913 - one parameter for each thing a run can differ in
+    def run(
         self,
         policy: str,
         script: Sequence[Turn],

@@ -54,7 +54,7 @@ def test_each_factory_sets_its_fields(output: HookOutput, expected: dict[str, An
         (HookOutput(stop_reason="not meant"), False, None),
     ],
 )
-def test_the_reason_belongs_to_the_verdict(output: HookOutput, blocked: bool, reason: str | None) -> None:  # noqa: FBT001 - a column of the table
+def test_the_reason_belongs_to_the_verdict(output: HookOutput, blocked: bool, reason: str | None) -> None:
     assert (output.blocked, output.reason) == (blocked, reason)
 
 
@@ -99,7 +99,7 @@ def test_outputs_share_no_extra() -> None:
     ("first", "second", "merged"),
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
 )
-def test_continue_execution_is_and(first: bool, second: bool, merged: bool) -> None:  # noqa: FBT001 - a truth table
+def test_continue_execution_is_and(first: bool, second: bool, merged: bool) -> None:
     output = HookOutput(continue_execution=first).merge(HookOutput(continue_execution=second))
 
     assert output.continue_execution is merged
@@ -108,7 +108,7 @@ def test_continue_execution_is_and(first: bool, second: bool, merged: bool) -> N
 @pytest.mark.parametrize(
     ("first", "second", "merged"), [(True, True, True), (True, False, True), (False, True, True), (False, False, False)]
 )
-def test_suppress_logging_is_or(first: bool, second: bool, merged: bool) -> None:  # noqa: FBT001 - a truth table
+def test_suppress_logging_is_or(first: bool, second: bool, merged: bool) -> None:
     output = HookOutput(suppress_logging=first).merge(HookOutput(suppress_logging=second))
 
     assert output.suppress_logging is merged

@@ -19,12 +19,12 @@ from fairlead.events import (
 
 VALID = SubagentStart(
     session_id="abc123",
-    transcript_path="/tmp/main.json",  # noqa: S108 - the specification's own
+    transcript_path="/tmp/main.json",
     cwd="/home/user/project",
     permission_mode="default",
     agent_id="coder",
     agent_type="coder",
-    agent_transcript_path="/tmp/agent_coder.json",  # noqa: S108 - the specification's own
+    agent_transcript_path="/tmp/agent_coder.json",
 )
 BLANK = ["", " ", "\t", " \r\n "]
 

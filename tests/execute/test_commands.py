@@ -550,7 +550,7 @@ def test_the_deadline_is_for_all_commands_together(project: Path) -> None:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_when_nobody_waits_any_more_all_commands_end(project: Path, parallel: bool) -> None:  # noqa: FBT001
+def test_when_nobody_waits_any_more_all_commands_end(project: Path, parallel: bool) -> None:
     token = CancellationToken()
 
     def cancel_once_it_runs() -> None:

@@ -33,7 +33,7 @@ def fuzz(
     targets: Iterable[Target], seconds: float, seed: int, keep: Path | None = CORPUS
 ) -> dict[str, tuple[int, int]]:
     """Try inputs for some seconds. Returns for each target how many, and how many findings there were."""
-    random, until = Random(seed), monotonic() + seconds  # noqa: S311 - no secret
+    random, until = Random(seed), monotonic() + seconds
     targets = list(targets)
     counts = {target.name: (0, 0) for target in targets}
     while monotonic() < until:

@@ -138,7 +138,7 @@ def test_elsewhere_a_failure_is_reported_and_the_next_hook_runs(
 def test_a_hook_that_raises_stop_iteration_fails_like_any_other(
     fire: Callable[..., HookResult],
     function: Callable[..., Any],
-    inline: bool,  # noqa: FBT001 - a parameter of the test
+    inline: bool,
 ) -> None:
     hooks = HookManager()
     hooks.add(function, PreToolUse, name="guard", inline=inline, timeout=5)
@@ -188,7 +188,7 @@ def test_exit_in_an_async_hook_leaves_no_task_that_is_reported_later(
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_ctrl_c_in_the_callers_own_thread_reaches_the_caller(
     fire: Callable[..., HookResult],
-    asynchronous: bool,  # noqa: FBT001 - a parameter of the test
+    asynchronous: bool,
 ) -> None:
     def interrupted(event: Event) -> None:
         raise KeyboardInterrupt

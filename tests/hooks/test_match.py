@@ -94,7 +94,7 @@ def test_a_function_gets_the_event_itself() -> None:
 
 
 @pytest.mark.parametrize(("subject", "wanted"), [("startup", True), ("resume", True), ("clear", False), ("", False)])
-def test_a_matcher_tests_the_subject_of_any_event(subject: str, wanted: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_matcher_tests_the_subject_of_any_event(subject: str, wanted: bool) -> None:
     wants = compile_matcher("startup|resume")
 
     assert wants is not None

@@ -161,7 +161,7 @@ def test_the_callers_deadline_is_a_cap_on_all_of_them_together(
 @pytest.mark.parametrize("inline", [False, True])
 def test_a_hook_is_not_called_after_the_deadline(
     fire: Callable[..., HookResult],
-    inline: bool,  # noqa: FBT001 - a parameter of the test
+    inline: bool,
 ) -> None:
     out: list[str] = []
     hooks = HookManager()
@@ -251,7 +251,7 @@ async def has_a_timeout_of_its_own(event: Event) -> None:
 def test_a_timeout_error_of_the_hooks_own_is_a_failure(
     fire: Callable[..., HookResult],
     function: Callable[..., Any],
-    inline: bool,  # noqa: FBT001 - a parameter of the test
+    inline: bool,
 ) -> None:
     hooks = HookManager()
     hooks.add(function, PreToolUse, name="guard", inline=inline)

@@ -171,7 +171,7 @@ def test_a_stream_ends_with_the_daemon_and_refusals_are_raised() -> None:
     ):
         list(stream_events("/s", timeout=TIMEOUT, at=path))
     with pytest.raises(DaemonUnavailable, match="no daemon is running"):
-        list(stream_events("/s", timeout=TIMEOUT, at=f"/tmp/{os.getpid()}-none.sock"))  # noqa: S108 - it is not there
+        list(stream_events("/s", timeout=TIMEOUT, at=f"/tmp/{os.getpid()}-none.sock"))
 
 
 async def test_an_event_loop_reads_the_same_responses() -> None:
@@ -192,7 +192,7 @@ async def test_an_event_loop_gets_the_same_errors() -> None:
         async with open_stream(path, "/v1/x") as response:
             await response.read()
     with pytest.raises(DaemonUnavailable, match="no daemon is running"):
-        async with open_stream(f"/tmp/{os.getpid()}-none.sock", "/v1/x"):  # noqa: S108 - it is not there
+        async with open_stream(f"/tmp/{os.getpid()}-none.sock", "/v1/x"):
             pass
 
 

@@ -32,7 +32,7 @@ for thread in range(4):
 
 def test_no_record_that_was_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
     folder = tmp_path / "journal"
-    chance = random.Random(1)  # noqa: S311 - no secret
+    chance = random.Random(1)
     acknowledged: list[str] = []
     for number in range(ROUNDS):
         writer = python(WRITER, folder, number)

@@ -11,8 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.journal import Caller, CommandResult, CommandsRecord, DaemonRecord, EventRecord, Record, record_payload
-from fairlead.journal._event_record import MAX_PAYLOAD_BYTES
-from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode, record_key
+from fairlead.journal._lines import MAX_LINE_BYTES, MAX_PAYLOAD_BYTES, decode, encode, record_key
 from fairlead.journal._records import Verdict
 
 fuzz = settings(max_examples=80, deadline=None)  # a busy machine may be slow

@@ -18,7 +18,7 @@ def test_no_argument_answer_or_payload_breaks_the_launcher(home: Path, programs:
     program = programs["sanitized"]
     if isinstance(program, str):
         unavailable(program)
-    target, random = SanitizedLaunchers(home, program), Random(1)  # noqa: S311 - no secret
+    target, random = SanitizedLaunchers(home, program), Random(1)
     for _ in range(CASES):
         target.run(target.make(random))
 

@@ -60,7 +60,7 @@ def test_both_launchers_parse_answers_alike(parts: Path, twin: Any) -> None:
 
 
 def mutations(count: int) -> list[bytes]:
-    rng = random.Random(7)  # noqa: S311 - reproducible
+    rng = random.Random(7)
     plain, plan, wait = answer_200(b"abc", b"de", 2), answer_202(b"{}"), answer_303("a_Z-0", 86_400_000)
     seeds = [plain, plan, plain.replace(b": ", b":\t"), wait, answer_303("x" * 64, 1)]
     lines = [b"content-length: 1\r\n", b"location: /v1/waits/x\r\n", b"fairlead-wait: 7\r\n", b"303", b"200", b"/v1/"]

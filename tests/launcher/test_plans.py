@@ -303,7 +303,7 @@ def test_no_mutation_of_the_steps_breaks_the_launcher(launcher: Launcher, daemon
     plan = plan_of(tmp_path, {"run": "true", "timeout": 20}, "true", env={"A": "b"})
     good = encode_steps(plan, PAYLOAD, b"{}", lambda _: True)
     assert good is not None
-    rng = random.Random(11)  # noqa: S311 - reproducible
+    rng = random.Random(11)
     pieces = [b"\0", b"", b"0\0", b"1\0", b"99999999999\0", b"s\0", b"\xff", b"-1\0", b"x"]
     for _ in range(60):
         steps = good

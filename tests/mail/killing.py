@@ -49,7 +49,7 @@ def kill_rounds(folder: Path, rounds: int, sends: int, seed: int = 0) -> Outcome
 
     What was sent but not reported because of the kill is sent again with the same key.
     """
-    outcome, random = Outcome(), Random(seed)  # noqa: S311 - not a secret
+    outcome, random = Outcome(), Random(seed)
     each = -(-sends // SENDERS)
     for _ in range(rounds):
         outcome.kills += _run(folder, outcome, each, random.randint(1, MAX_LINES_BEFORE_KILL))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fairlead.mail import FAIRLEAD, SCRIPT, USER, BadName, NoSuchAgent, TooLarge
-from fairlead.mail._names import ADJECTIVES, NOUNS, generate_name
+from fairlead.mail._addresses import ADJECTIVES, NOUNS, generate_name
 
 if TYPE_CHECKING:
     from mail.harness import MailHarness

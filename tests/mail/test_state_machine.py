@@ -156,7 +156,7 @@ class MailMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.messages)
     @rule(pick=PICK, urgent=st.booleans())
-    def follow_up(self, pick: int, urgent: bool) -> None:  # noqa: FBT001 - drawn
+    def follow_up(self, pick: int, urgent: bool) -> None:
         """The sender of a message writes again to the same agents, in the same thread."""
         number = 1 + pick % len(self.messages)
         message = self.messages[number]
@@ -201,7 +201,7 @@ class MailMachine(RuleBasedStateMachine):
     # -- what events do ----------------------------------------------------------------------------------
 
     @rule(agent=AGENTS, urgent_only=st.booleans(), limit=LIMIT)
-    def show(self, agent: int, urgent_only: bool, limit: int) -> None:  # noqa: FBT001 - drawn
+    def show(self, agent: int, urgent_only: bool, limit: int) -> None:
         self.events += 1
         event = f"e{self.events}"
         shown = [
@@ -266,7 +266,7 @@ class MailMachine(RuleBasedStateMachine):
     # -- restarts ---------------------------------------------------------------------------------------
 
     @rule(orderly=st.booleans(), renamed=st.sampled_from([0, 2]))
-    def restart(self, orderly: bool, renamed: int) -> None:  # noqa: FBT001 - drawn
+    def restart(self, orderly: bool, renamed: int) -> None:
         """Rename an agent, and restart in an orderly way or by a crash."""
         self.names += 1
         self.service.rename(self.agents[renamed], f"name-{self.names}")

@@ -168,7 +168,7 @@ def file_at(path: str) -> ResolvedPath:
 
 
 def test_guards_when_and_gitignore_match_what_git_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = random.Random(10)  # noqa: S311 - the same lists in every run
+    source = random.Random(10)
     names = {"/".join(source.choices(NAMES, k=count)) for count in (1, 2, 3, 4) for _ in range(10)}
     tables = [(LISTS, PATHS), ([random_list(source) for _ in range(100)], sorted(names))]
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -205,7 +205,7 @@ def test_a_set_of_patterns_matches_what_each_of_them_matches() -> None:
 
 
 def test_a_plain_pattern_matches_the_same_without_regular_expressions() -> None:
-    source = random.Random(3)  # noqa: S311 - the same patterns in every run
+    source = random.Random(3)
     paths = [
         "".join(path) for size in range(1, 5) for path in itertools.product(["a", "b/", "ab", ".", "/"], repeat=size)
     ]

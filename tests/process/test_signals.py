@@ -67,11 +67,11 @@ def test_a_process_that_is_gone_is_an_error() -> None:
 
 
 def test_the_folder_and_the_variables_of_a_process_are_read(tmp_path: Path) -> None:
-    env = {**os.environ, "TMUX": "/tmp/t,1,0", "TMUX_PANE": "%3"}  # noqa: S108 - a name only
+    env = {**os.environ, "TMUX": "/tmp/t,1,0", "TMUX_PANE": "%3"}
     with program(SLEEPS, cwd=tmp_path, env=env) as process:
         assert process_folder(process.pid) == str(tmp_path)
         found = process_variables(process.pid, ("TMUX", "TMUX_PANE", "NOT_SET"))
-        assert found == {"TMUX": "/tmp/t,1,0", "TMUX_PANE": "%3"}  # noqa: S108 - a name only
+        assert found == {"TMUX": "/tmp/t,1,0", "TMUX_PANE": "%3"}
         process.kill()
         process.wait()
         assert (process_folder(process.pid), process_variables(process.pid, ("TMUX",))) == ("", {})

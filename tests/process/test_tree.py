@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.process import Ancestry, ancestry_of, process_start_time
-from fairlead.process._tree import MAX_ANCESTORS, Row, _rows_from_ps
+from fairlead.process._table import MAX_ANCESTORS, Row, _rows_from_ps
 
 SHOW = "import os; from fairlead.process import ancestry_of; print(ancestry_of(os.getpid()).{})"
 

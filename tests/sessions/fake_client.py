@@ -41,7 +41,7 @@ class FakeClient:
         self.registry = Registry()
         self.session = session
         self.now = START
-        self.caller = Caller(pid=42, start=1000, pane="%1", tmux="/tmp/tmux,1,0")  # noqa: S108 - a name only
+        self.caller = Caller(pid=42, start=1000, pane="%1", tmux="/tmp/tmux,1,0")
 
     def __call__(self, name: str, *, after: float = 1.0, **fields: Any) -> list[Change]:
         self.now += after

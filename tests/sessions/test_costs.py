@@ -158,7 +158,7 @@ class Restarts(RuleBasedStateMachine):
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data(), goes_on=st.booleans())
-    def clear(self, data: st.DataObject, goes_on: bool) -> None:  # noqa: FBT001 - drawn
+    def clear(self, data: st.DataObject, goes_on: bool) -> None:
         """The process goes on under another id, with its counter or from 0."""
         session = data.draw(st.sampled_from(sorted(self.clients)))
         began, cents, pid = self.clients.pop(session)

@@ -97,7 +97,7 @@ class Soak:
     # -- load --------------------------------------------------------------------------------------------
 
     def _session(self, number: int, sessions: int, rate: float, over: Event) -> None:
-        random, count, names = Random(number), 0, self._names()  # noqa: S311 - no secret
+        random, count, names = Random(number), 0, self._names()
         due = monotonic()
         while not over.is_set():
             count += 1

@@ -52,7 +52,7 @@ for number in count():
 
 
 def test_killed_while_it_is_created_it_is_created_again_and_not_reported_as_damaged(tmp_path: Path) -> None:
-    rng = random.Random(3)  # noqa: S311 - reproducible
+    rng = random.Random(3)
     for number in range(8):
         folder = tmp_path / str(number)
         with subprocess.Popen([sys.executable, "-c", OPENER, folder], stdout=subprocess.PIPE) as process:
@@ -75,7 +75,7 @@ def test_remains_of_an_interrupted_creation_are_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", ["write", "prune"])
 def test_killed_repeatedly_it_has_every_record_once(tmp_path: Path, task: str) -> None:
-    rng = random.Random(task)  # noqa: S311 - reproducible
+    rng = random.Random(task)
     kills = 0
     for number in range(20):
         kills += killed_until_done(f"sqlite:///{tmp_path}/{number}.db", task, rng)

@@ -66,7 +66,7 @@ def test_a_session_that_goes_on_has_not_ended(store: Store) -> None:
 
 
 @pytest.mark.parametrize("has_index", [True, False], ids=["index", "no index"])
-def test_a_search_finds_the_text_itself(store: Store, has_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+def test_a_search_finds_the_text_itself(store: Store, has_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_index:
         monkeypatch.setattr(_search, "has_index", lambda _: False)
     written = ["git push", "100% done_now", 'say "hi" \\ there', "Größe ändern", "x"]

@@ -241,6 +241,7 @@ def run_traced(code: str, trace: Path, *args: str) -> subprocess.CompletedProces
 
 INDEXES = {
     "FIRST_QUEUED": "mail_letters_by_stage",
+    "QUEUED_MESSAGE": "PRIMARY KEY (message=? AND recipient=?)",
     "FIRST_URGENT": "mail_letters_urgent",
     "BY_KEY": "mail_messages_by_key",
     "BY_KEYS": "mail_messages_by_key",

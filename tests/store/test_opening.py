@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TESTS = str(Path(__file__).parents[1])
 PAGE = 4096
-NOISE = random.Random(1).randbytes(4 * PAGE)  # noqa: S311 - reproducible
+NOISE = random.Random(1).randbytes(4 * PAGE)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from store.records import at, commands, event
 
 from fairlead.mail import USER, Draft, MessageService
 from fairlead.store import MailStore, Store, StoredEvent, _revisions
-from fairlead.store._backend import insert_or_ignore
+from fairlead.store._database import insert_or_ignore
 from fairlead.store._head import HEAD_REVISION, REVISION_TABLE
 from fairlead.store._revisions import known_revisions, scripts, upgrade
 from fairlead.store.events import _pruner, _queries
@@ -133,7 +133,7 @@ def test_a_new_database_is_the_same_as_one_that_the_migrations_have_made() -> No
             indexes = connection.execute(
                 text("SELECT name FROM sqlite_master WHERE type = 'index' AND sql != ''")
             ).all()
-            revision = connection.execute(text(f"SELECT * FROM {REVISION_TABLE}")).all()  # noqa: S608 - a constant
+            revision = connection.execute(text(f"SELECT * FROM {REVISION_TABLE}")).all()
         schemas.append(({name: " ".join((sql or "").split()) for name, sql in rows}, indexes, revision))
 
     assert schemas[0] == schemas[1]

@@ -117,7 +117,7 @@ class Chaos:
         self.server = server
         self.hosts = hosts
         self.links = links
-        self.random = Random(seed)  # noqa: S311 - no secret
+        self.random = Random(seed)
         self.agents: list[AgentProcess] = []
         self.backups = [server.backup("backup-0")]
         self.faults: list[str] = []

@@ -30,7 +30,7 @@ class ChaosAgent:
 
     def __init__(self, label: str, seed: str) -> None:
         self.label = label
-        self.random = Random(f"{label}{seed}")  # noqa: S311 - no secret
+        self.random = Random(f"{label}{seed}")
         self.session = os.environ["CLAUDE_CODE_SESSION_ID"]
         self.launcher = os.environ["CHAOS_LAUNCHER"]
         self.number = 0

@@ -131,7 +131,7 @@ class Host:
             copier.close()
 
     def rows(self, what: str = "id, verdict, stage, text") -> list[tuple[Any, ...]]:
-        return self._server.execute(f"SELECT {what} FROM fairlead.events ORDER BY id", self._database)  # noqa: S608
+        return self._server.execute(f"SELECT {what} FROM fairlead.events ORDER BY id", self._database)
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         return self._server.execute(statement, self._database)

@@ -64,7 +64,7 @@ class Reader:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("text", ["", "x"])
 def test_every_row_is_on_one_page_in_the_order_of_time(seed: int, text: str) -> None:
-    chance = random.Random(seed)  # noqa: S311 - a test
+    chance = random.Random(seed)
     times = [float(at) for at in chance.sample(range(1000), 40)]
     local = sorted(times[: chance.choice([0, 7, 20, 40])])
     remote = times[len(local) :]

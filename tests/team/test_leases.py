@@ -319,7 +319,7 @@ def test_after_kills_the_relay_shows_what_the_host_holds(
 ) -> None:
     alpha, _ = team
     fox, expected = alpha.agent(), set()
-    moments = Random(7)  # noqa: S311 - no secret
+    moments = Random(7)
     for number in range(4):
         path = f"src/{number}.py"
         taken = fox.start([str(FAIRLEAD), "lease", path], b"")

@@ -113,7 +113,7 @@ def test_a_relay_that_is_one_revision_newer_is_used(
 ) -> None:
     relays.open("one").close()
     newer = f"{int(REVISIONS[-1]) + 1:04}"
-    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)  # noqa: S608 - a constant
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)
     relays.open("one").push([packet("one", "two", 1)])
     assert relays.welcome["one"].revision == newer
 
@@ -123,7 +123,7 @@ def test_a_relay_that_is_newer_than_that_is_refused(
 ) -> None:
     relays.open("one").close()
     newer = f"{int(REVISIONS[-1]) + 2:04}"
-    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)  # noqa: S608 - a constant
+    postgres_server.execute(f"UPDATE fairlead.revision SET version_num = '{newer}'", database)
     known = REVISIONS[-1]
     with pytest.raises(RelayTooNew, match=rf"has revision {newer}, this version knows {known}\); upgrade Fairlead"):
         relays.open("one")

@@ -69,7 +69,7 @@ def test_an_attempt_that_was_killed_goes_on_and_one_under_another_name_replaces_
     beta.start()
     assert beta.status() == {"in_team": False}
     postgres_server.execute(
-        f"INSERT INTO fairlead.hosts VALUES ('{'b' * 32}', 'killed', 'x', '1', 'nonce', 1, 1)",  # noqa: S608
+        f"INSERT INTO fairlead.hosts VALUES ('{'b' * 32}', 'killed', 'x', '1', 'nonce', 1, 1)",
         database,
     )
 

@@ -25,7 +25,7 @@ KEYS = {name: PrivateKey(hashlib.sha256(name.encode()).digest()) for name in NAM
 ALPHA = Anchor(host="alpha-id", name="alpha", key=KEYS["alpha"].public)
 
 
-def certificate(  # noqa: PLR0913 - one for each field
+def certificate(
     by: str, host: str, verdict: Verdict = "member", *, at: float = 0.0, name: str = "", key: bytes = b""
 ) -> Certificate:
     """Return a certificate that `by` has signed."""

@@ -38,7 +38,7 @@ def sample_sessions() -> list[Session]:
             last_activity=NOW - 125,
             usage=usage(41, 1.2),
             pid=4711,
-            tmux="/tmp/tmux-1000/default,812,0",  # noqa: S108 - where tmux has it
+            tmux="/tmp/tmux-1000/default,812,0",
             pane="%3",
         ),
         session(

@@ -12,7 +12,7 @@ from tui.sample_sessions import LEAD, NOW, SHOP, TREE
 from tui.screens import lines_of, snapshot_of, until, watching
 from tui.test_snapshots import compare
 
-from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, SessionHistory, SubagentHistory
+from fairlead.sessions import AbsenceSummary, HistoryMatch, HistoryPage, HistorySession, SessionHistory, SubagentHistory
 from fairlead.sessions import TimelineEntry as Entry
 from fairlead.tui._source import SessionSource
 from fairlead.tui.widgets._history import AbsenceScreen, HistoryScreen, SessionHistoryScreen
@@ -74,7 +74,7 @@ ONE = SessionHistory(
         Entry(at=NOW - HOUR, event="SessionEnd", text="prompt_input_exit"),
     ],
 )
-AWAY = Absence(
+AWAY = AbsenceSummary(
     since=NOW - 2 * HOUR,
     now=NOW,
     ended=SESSIONS[1:],

@@ -154,4 +154,4 @@ async def test_a_thousand_sessions_and_a_storm_of_changes(daemon: FakeDaemon) ->
 
 def test_fetching_without_a_daemon_is_an_error(tmp_path: object) -> None:
     with pytest.raises(Exception, match="no daemon is running"):
-        fetch_sessions(f"/tmp/{os.getpid()}-none.sock")  # noqa: S108 - it is not there
+        fetch_sessions(f"/tmp/{os.getpid()}-none.sock")

@@ -182,7 +182,7 @@ def test_a_pager_that_cannot_be_started_is_explained_in_the_view(tmux: Tmux, wai
 
 async def test_a_pane_that_no_terminal_shows_is_selected(tmux: Tmux) -> None:
     other = tmux.run("split-window", "-dP", "-F", "#{pane_id}", "-t", "agent", "exec cat")
-    message = await _tmux.jump(f"{tmux.socket},1,0", other)
+    message = await _tmux.go_to_pane(f"{tmux.socket},1,0", other)
 
     assert message == f"selected pane {other}, but no terminal shows it; run: tmux -S {tmux.socket} attach -t agent:0"
     assert tmux.run("display-message", "-p", "-t", "agent", "#{pane_id}") == other
@@ -202,7 +202,7 @@ async def test_a_pane_that_cannot_be_reached_is_explained(tmux: str, pane: str, 
     if not shutil.which("tmux"):
         pytest.skip("there is no tmux here")
     with pytest.raises(_tmux.NoPane, match=message):
-        await _tmux.jump(tmux, pane)
+        await _tmux.go_to_pane(tmux, pane)
 
 
 async def test_no_tmux_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -377,7 +377,7 @@ HOSTILE = [
 def test_hostile_texts_never_change_the_width_of_a_row() -> None:
     for text in HOSTILE:
         child = {"parent": "p", "agent_type": text, "description": text, "state": Working(text)}
-        evidence = Evidence(text, NOW, text, f"/tmp/{text}")  # noqa: S108 - a text
+        evidence = Evidence(text, NOW, text, f"/tmp/{text}")
         sessions = [
             session("p", title=text, cwd=f"/x/{text}", state=AttentionNeeded(text or "?"), evidence=evidence),
             session("p/1", evidence=evidence, model=text, **child),

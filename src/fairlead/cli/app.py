@@ -54,9 +54,9 @@ def run(args: Sequence[str]) -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(root, {}, "fairlead", COMPLETE_VARIABLE, instruction)
-    words = [*args[1:], "--help"] if args[:1] == ["help"] else list(args)
+    arguments = [*args[1:], "--help"] if args[:1] == ["help"] else list(args)
     try:
-        with root.make_context("fairlead", words, terminal_width=_help_columns()) as ctx:
+        with root.make_context("fairlead", arguments, terminal_width=_help_columns()) as ctx:
             return int(root.invoke(ctx) or 0)
     except click.exceptions.Exit as error:
         return error.exit_code

@@ -46,7 +46,7 @@ _HOOKS = (
     Entry("status", "Show in which settings files the hooks are installed.", "hooks.status:status"),
     _UNINSTALL,
     Entry("add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.own:add"),
-    Entry("remove", "Take a file with hooks of your own out of the policy.", "hooks.own:remove"),
+    Entry("remove", "Remove a file with hooks of your own from the policy.", "hooks.own:remove"),
     Entry("list", "List the files with hooks of your own, and whether they are trusted.", "hooks.own:list_files"),
 )
 
@@ -107,7 +107,7 @@ SECTIONS = (
             ),
             Entry("test", "Run the tests of a policy file.", "policy.test:test"),
             Entry("trust", "Trust a policy file, or a file with hooks, as it is now.", "policy.trust:trust"),
-            Entry("untrust", "Take back the trust in a policy file.", "policy.trust:untrust"),
+            Entry("untrust", "Revoke the trust in a policy file.", "policy.trust:untrust"),
             Entry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema", is_served=True),
         ),
     ),
@@ -157,7 +157,7 @@ SECTIONS = (
             ),
             Entry(
                 "history",
-                "Show what sessions did and cost, also those that have ended.",
+                "Show what sessions did and cost, including ended ones.",
                 "sessions.history:history",
                 is_served=True,
             ),

@@ -12,10 +12,9 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, Number
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.daemon import daemon_log_file, start_daemon
 from fairlead.errors import FairleadError
 from fairlead.ipc import DaemonNotResponding, DaemonUnavailable, daemon_pid, request
@@ -38,8 +37,8 @@ _LOG_TAIL = 4096
 
 def to_arguments(idle: float | None, port: int | None) -> list[str]:
     """Return the command-line arguments of the daemon's process."""
-    words = [] if idle is None else ["--idle", str(idle)]
-    return words if port is None else [*words, "--port", str(port)]
+    args = [] if idle is None else ["--idle", str(idle)]
+    return args if port is None else [*args, "--port", str(port)]
 
 
 def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[str]:

@@ -16,7 +16,7 @@ from fairlead.cli.support.client_options import (
     version_option,
 )
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import Screen, print_lines, stdout_screen
+from fairlead.cli.support.invocation import Screen, print_lines, stdout_screen
 from fairlead.clients import format_version
 from fairlead.doctor import Options, examine, gather, level_of
 from fairlead.text import printable

@@ -52,15 +52,15 @@ class Options(Struct, frozen=True):
 def parse_options(args: Sequence[str]) -> Options:
     """Parse the options of an event. Raise `UsageError` if one is unknown, or lacks its value."""
     values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
-    words = iter(args)
+    remaining = iter(args)
     flags = {word for word in args if word in LAUNCHER_FLAGS}
-    for word in words:
+    for word in remaining:
         key, equals, value = word.partition("=")
         if word in flags:
             continue
         if key not in values:
             raise UsageError(f"unknown option {word!r}; options are {', '.join(_PUBLIC_OPTIONS)}")
-        value = value if equals else next(words, "")
+        value = value if equals else next(remaining, "")
         if not value:
             raise UsageError(f"{key} needs a value")
         values[key].append(value)
@@ -105,7 +105,7 @@ def find_policy_of(event: Event, options: Options) -> PolicyContext:
     return find_event_policy(event, event.cwd or ".", project=project, process=process)
 
 
-def record(  # noqa: PLR0913, PLR0917 - all that is known of the event
+def record(  # noqa: PLR0917 - all that is known of the event
     options: Options,
     kind: str,
     payload: bytes,

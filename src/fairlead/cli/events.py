@@ -15,9 +15,8 @@ import msgspec
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_events, complete_sessions
 from fairlead.cli.support.event_text import record_to_json, record_to_text
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import Screen, current, print_error, print_lines, stdout_screen
 from fairlead.cli.support.param_types import Duration, Number, OneOf, Text
-from fairlead.cli.support.screen import Screen, print_error, print_lines, stdout_screen
 from fairlead.errors import UsageError
 from fairlead.events import HookEvent
 from fairlead.journal import (

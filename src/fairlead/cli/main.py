@@ -84,9 +84,9 @@ def _run(args: list[str]) -> int:
 
     launch_id = ""
     if _LAUNCHED in args:  # the launcher adds it to each command line: before a command, behind other words
-        at = args.index(_LAUNCHED)
-        launch_id = args[at + 1].partition(",")[0] if at == 0 and len(args) > 1 else ""
-        args = args[:at] + args[at + 2 :]
+        index = args.index(_LAUNCHED)
+        launch_id = args[index + 1].partition(",")[0] if index == 0 and len(args) > 1 else ""
+        args = args[:index] + args[index + 2 :]
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # a character that the terminal cannot show is no error

@@ -28,7 +28,7 @@ _POLL = "/v1/mail/poll"
 _OK = range(200, 300)
 
 
-def run(call: CommandCall) -> CommandResult:
+def run_for_launcher(call: CommandCall) -> CommandResult:
     """Run a command. Raises `CommandDeclined`, `StdinWanted` or `WaitWanted` if it cannot be finished here."""
     invocation = ServedInvocation(call)
     words = list(call.request.words)
@@ -153,7 +153,7 @@ def _stream() -> TextIOWrapper:
 def _content(stream: TextIOWrapper) -> bytes:
     stream.flush()
     buffer = stream.buffer
-    assert isinstance(buffer, BytesIO)  # noqa: S101 - as `_stream` made it
+    assert isinstance(buffer, BytesIO)  # as `_stream` made it
     return buffer.getvalue()
 
 

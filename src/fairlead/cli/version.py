@@ -8,7 +8,7 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_line
+from fairlead.cli.support.invocation import print_line
 
 
 def to_text(version: str, *, as_json: bool) -> str:

@@ -14,9 +14,9 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import ensure_daemon
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.param_types import OneOf, Text
-from fairlead.cli.support.screen import print_lines
-from fairlead.cli.support.start_daemon import ensure_daemon
 from fairlead.daemon import NO_DAEMON_VARIABLE
 from fairlead.errors import UsageError
 from fairlead.paths import socket_file

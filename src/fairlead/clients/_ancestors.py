@@ -35,7 +35,7 @@ def _client_among_ancestors(clients: list[Client], pid: int) -> Client | None:
     for client in clients:
         if any(client.program.matches(words) for words in lines):
             return client
-        listed = (one for one in client.find_sessions() if one.pid in starts)
-        if any(not one.start or starts[one.pid] in {0, one.start} for one in listed):
+        listed = (session for session in client.find_sessions() if session.pid in starts)
+        if any(not session.start or starts[session.pid] in {0, session.start} for session in listed):
             return client
     return None

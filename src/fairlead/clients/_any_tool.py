@@ -74,8 +74,8 @@ _MODES: dict[Verb, PathMode] = {
 def tool_call(client: Client, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
     """Return the normal form of a call, by the client's `tool_kinds`, `command_keys` and `path_keys`.
 
-    A tool that is not in `tool_kinds` is judged by its name and the keys of its input. Raise `TypeError` if the input
-    of a shell tool has no command.
+    A tool that is not in `tool_kinds` is classified by its name and the keys of its input. Raise `TypeError` if the
+    input of a shell tool has no command.
     """
     kind = client.kind_of(tool)
     if kind == "shell":
@@ -134,7 +134,7 @@ class _Reader:
         self._read_mapping(self._input, _UNKNOWN, 0)
         self._join_bases()
         if self._left < 0 and self._verb not in {"list", "read", "search"}:
-            self.unknown.append(f"what else the input of {self.tool} names: it is too large to be looked at")
+            self.unknown.append(f"what else the input of {self.tool} names: it is too large to be examined")
 
     def _read_verbs(self) -> None:
         named = [verb_named(value) for key in _VERB_KEYS if isinstance(value := self._input.get(key), str)]

@@ -39,7 +39,7 @@ chained  ours, which then runs the user's own
 ours     only ours
 """
 InstallState = Literal["installed", "partial", "outdated", "broken", "not installed"]
-"""How far our hooks are installed.
+"""Whether our hooks are installed, and up to date.
 
 installed      every event has our hook, as an install would write it
 partial        some events have no hook of ours
@@ -151,7 +151,7 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
 
 class InstallStatus(msgspec.Struct, frozen=True):
-    """How far our hooks are installed in one settings file."""
+    """The status of our hooks in one settings file."""
 
     scope: str
     file: str
@@ -226,31 +226,31 @@ class Installer(Protocol):
     """The interface of the installer of one client, implemented by a module."""
 
     @property
-    def SCOPES(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
+    def SCOPES(self) -> Mapping[str, str]:
         """Name of each scope → a line of help about its file."""
 
     @property
-    def EVENTS(self) -> Mapping[str, EventSetting]:  # noqa: N802
+    def EVENTS(self) -> Mapping[str, EventSetting]:
         """The client's events."""
 
     @property
-    def REPLACEABLE(self) -> Mapping[str, object]:  # noqa: N802
+    def REPLACEABLE(self) -> Mapping[str, object]:
         """Programs that decide the same events, whose hooks an install can remove."""
 
     @property
-    def STAYS(self) -> tuple[str, ...]:  # noqa: N802
+    def STAYS(self) -> tuple[str, ...]:
         """The values of `--stay`."""
 
     @property
-    def PROGRAM(self) -> str:  # noqa: N802
+    def PROGRAM(self) -> str:
         """The name of the client's program on the PATH."""
 
     @property
-    def MIN_VERSION(self) -> Version:  # noqa: N802
+    def MIN_VERSION(self) -> Version:
         """The oldest version that can start our hooks."""
 
     @property
-    def BASE_VERSION(self) -> Version:  # noqa: N802
+    def BASE_VERSION(self) -> Version:
         """The oldest version whose events are known."""
 
     def settings_file(self, scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
@@ -269,7 +269,7 @@ class Installer(Protocol):
         """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
 
     def status(self, scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
-        """Return how far our hooks are installed in one file."""
+        """Return the status of our hooks in one file."""
 
     def warnings(self, text: str) -> list[str]:
         """Return warnings about settings that turn our hooks off, or let other programs decide, too."""

@@ -73,9 +73,9 @@ class Edit(msgspec.Struct, frozen=True):
     text: str
 
 
-def position(text: str, at: int) -> str:
+def position(text: str, offset: int) -> str:
     """Return an offset as `line:column`."""
-    before = text[:at].removeprefix(_BOM)
+    before = text[:offset].removeprefix(_BOM)
     return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
 
@@ -92,62 +92,62 @@ def parse(text: str) -> Node:
     return node
 
 
-def _skip(text: str, at: int) -> int:
-    blank = _BLANK.match(text, at)
-    return blank.end() if blank else at
+def _skip(text: str, offset: int) -> int:
+    blank = _BLANK.match(text, offset)
+    return blank.end() if blank else offset
 
 
-def _refuse(text: str, at: int, expected: str) -> NoReturn:
-    rest = text[at : at + 2]
+def _refuse(text: str, offset: int, expected: str) -> NoReturn:
+    rest = text[offset : offset + 2]
     if rest in {"//", "/*"} or rest[:1] == "#":
-        raise JsonTextError(f"{position(text, at)}: a comment, which JSON does not allow; remove it")
-    got = repr(text[at]) if rest else "the end of the file"
-    raise JsonTextError(f"{position(text, at)}: not valid JSON: {expected}, got {got}")
+        raise JsonTextError(f"{position(text, offset)}: a comment, which JSON does not allow; remove it")
+    got = repr(text[offset]) if rest else "the end of the file"
+    raise JsonTextError(f"{position(text, offset)}: not valid JSON: {expected}, got {got}")
 
 
-def _value(text: str, at: int, depth: int) -> Node:
+def _value(text: str, offset: int, depth: int) -> Node:
     if depth > MAX_DEPTH:
-        raise JsonTextError(f"{position(text, at)}: nested more than {MAX_DEPTH} levels deep")
-    first = text[at : at + 1]
+        raise JsonTextError(f"{position(text, offset)}: nested more than {MAX_DEPTH} levels deep")
+    first = text[offset : offset + 1]
     if first == "{":
-        return _object(text, at, depth)
+        return _object(text, offset, depth)
     if first == "[":
-        return _array(text, at, depth)
+        return _array(text, offset, depth)
     if first == '"':
-        plain, end = _string(text, at)
-        return Node("plain", at, end, plain)
-    if match := _NUMBER.match(text, at):
+        plain, end = _string(text, offset)
+        return Node("plain", offset, end, plain)
+    if match := _NUMBER.match(text, offset):
         number = match[0]
         is_whole = number.lstrip("-").isdigit() and len(number) < MAX_DEPTH
-        return Node("plain", at, match.end(), int(number) if is_whole else float(number))
-    if match := _WORD.match(text, at):
-        return Node("plain", at, match.end(), _WORDS[match[0]])
-    _refuse(text, at, "expected a value")
+        return Node("plain", offset, match.end(), int(number) if is_whole else float(number))
+    if match := _WORD.match(text, offset):
+        return Node("plain", offset, match.end(), _WORDS[match[0]])
+    _refuse(text, offset, "expected a value")
 
 
-def _string(text: str, at: int) -> tuple[str, int]:
-    match = _STRING.match(text, at)
+def _string(text: str, offset: int) -> tuple[str, int]:
+    match = _STRING.match(text, offset)
     if match is None:
-        _refuse(text, at, "expected a string in double quotes, closed on its line")
+        _refuse(text, offset, "expected a string in double quotes, closed on its line")
     return json.loads(match[0]), match.end()
 
 
-def _array(text: str, at: int, depth: int) -> Node:
+def _array(text: str, offset: int, depth: int) -> Node:
     items: list[Node] = []
-    here = _skip(text, at + 1)
+    here = _skip(text, offset + 1)
     while text[here : here + 1] != "]" or items:
         items.append(_value(text, here, depth + 1))
         here, is_last = _after_item(text, items[-1].end, "]")
         if is_last:
             break
-    return Node("array", at, here + 1, items=tuple(items))
+    return Node("array", offset, here + 1, items=tuple(items))
 
 
-def _object(text: str, at: int, depth: int) -> Node:
+def _object(text: str, offset: int, depth: int) -> Node:
     keys: list[str] = []
     starts: list[int] = []
     items: list[Node] = []
-    here = _skip(text, at + 1)
+    here = _skip(text, offset + 1)
     while text[here : here + 1] != "}" or items:
         starts.append(here)
         key, here = _string(text, here)
@@ -159,12 +159,12 @@ def _object(text: str, at: int, depth: int) -> Node:
         here, is_last = _after_item(text, items[-1].end, "}")
         if is_last:
             break
-    return Node("object", at, here + 1, items=tuple(items), keys=tuple(keys), starts=tuple(starts))
+    return Node("object", offset, here + 1, items=tuple(items), keys=tuple(keys), starts=tuple(starts))
 
 
-def _after_item(text: str, at: int, closing: str) -> tuple[int, bool]:
+def _after_item(text: str, offset: int, closing: str) -> tuple[int, bool]:
     """Return the offset of the next item, or of the closing bracket, and whether it is the bracket."""
-    here = _skip(text, at)
+    here = _skip(text, offset)
     if text[here : here + 1] == closing:
         return here, True
     if text[here : here + 1] != ",":
@@ -288,7 +288,7 @@ def _lead(text: str, start: int, end: int) -> str | None:
     return match[1] if match else None
 
 
-def _indent(text: str, at: int) -> str:
+def _indent(text: str, offset: int) -> str:
     """Return the indentation of the line at an offset."""
-    line = text[text.rfind("\n", 0, at) + 1 : at].removeprefix(_BOM)
+    line = text[text.rfind("\n", 0, offset) + 1 : offset].removeprefix(_BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.daemon._lifecycle import MAX_SOCKET_PATH
     from fairlead.daemon._start import NO_DAEMON_VARIABLE, daemon_log_file, start_daemon, start_on_demand
-    from fairlead.daemon.commands._messages import (
+    from fairlead.daemon.commands._service import (
         CommandCall,
         CommandDeclined,
         CommandResult,
@@ -40,13 +40,8 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_lifecycle": ("MAX_SOCKET_PATH",),
-        "_start": (
-            "NO_DAEMON_VARIABLE",
-            "daemon_log_file",
-            "start_daemon",
-            "start_on_demand",
-        ),
-        "commands._messages": (
+        "_start": ("NO_DAEMON_VARIABLE", "daemon_log_file", "start_daemon", "start_on_demand"),
+        "commands._service": (
             "CommandCall",
             "CommandDeclined",
             "CommandResult",

@@ -36,7 +36,7 @@ class ErrorLog:
         record = DaemonRecord(at=time(), what=message, pid=os.getpid(), version=self._version)
         try:
             self._journal.append(record)
-        except Exception as error:  # noqa: BLE001 - a full disk; the log file must not grow either
+        except Exception as error:  # a full disk; the log file must not grow either
             if monotonic() - self._last_printed > _MIN_INTERVAL:
                 self._last_printed = monotonic()
                 with suppress(OSError):

@@ -38,7 +38,7 @@ class JournalSettings:
             await asyncio.sleep(_INTERVAL)
             try:
                 await asyncio.to_thread(self.read)
-            except Exception as error:  # noqa: BLE001 - it is tried again: without threads or memory, for example
+            except Exception as error:  # it is tried again: without threads or memory, for example
                 self._report(error)
 
     def _report(self, error: Exception) -> None:

@@ -27,7 +27,7 @@ def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args:
     def call() -> None:
         try:
             done.set_result(work(*args))
-        except BaseException as error:  # noqa: BLE001 - raised in the thread
+        except BaseException as error:  # raised in the thread
             done.set_exception(error)
 
     try:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 _FEW_SPOOLED = 20
-"""The most events that are taken from the spool before the first answer. If there are more, they are taken later."""
+"""The maximum number of events that are taken from the spool before the first answer. If there are more, they are taken
+later."""
 
 
 class Daemon:

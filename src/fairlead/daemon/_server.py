@@ -107,7 +107,7 @@ async def _serve(
     daemon.store.start()
     daemon.team.open()
     work = (*_background_work(daemon), _watch_idleness(daemon, unix, options.idle))
-    tasks = [asyncio.create_task(one) for one in work]
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     with _signals(daemon):
         await server.serve_here(sockets)
     for task in tasks:
@@ -192,7 +192,7 @@ async def _freeze_garbage(daemon: Daemon) -> None:
     """Exclude everything that is loaded from garbage collection: traversing it blocks the loop for 30 ms.
 
     Nearly all objects of an event are freed without garbage collection, after some milliseconds. The threshold is so
-    high that the collector seldom traverses them before.
+    high that the collector rarely traverses them earlier.
     """
     gc.set_threshold(_GARBAGE_THRESHOLD, 20, 100)
     await daemon.mail.opened()

@@ -34,10 +34,10 @@ def main(args: Sequence[str]) -> int:
     return 0
 
 
-def read_options(words: Sequence[str]) -> tuple[float | None, int | None]:
+def read_options(args: Sequence[str]) -> tuple[float | None, int | None]:
     """Parse `--idle` and `--port`; `None` for an option that is not given."""
     given: dict[str, str] = {}
-    rest = iter(words)
+    rest = iter(args)
     for word in rest:
         key, equals, value = word.partition("=")
         if key not in {"--idle", "--port"}:

@@ -19,23 +19,26 @@ if TYPE_CHECKING:
         idle_settings,
         prepare_decoders,
     )
-    from fairlead.decide._decision import GUARDED_EVENTS, NO_OPINION, Decision, decide, decide_with_hooks, read_event
+    from fairlead.decide._decision import GUARDED_EVENTS, NO_DECISION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
     from fairlead.decide._own_hooks import HookCall, HookFailed, HooksDecision, ask_own_hooks
-    from fairlead.decide._results import StepResult, StepStatus, blocks, would_block
     from fairlead.decide._settle import (
         Outcome,
         Settled,
+        StepResult,
+        StepStatus,
         begin_unchecked_stop,
+        blocks,
         plan_outcome,
         settle,
         verdict_of,
+        would_block,
     )
 
 __all__ = [
     "GUARDED_EVENTS",
-    "NO_OPINION",
+    "NO_DECISION",
     "WAKE_EVENTS",
     "Decision",
     "HookCall",
@@ -77,11 +80,21 @@ __getattr__ = lazy_exports(
             "idle_settings",
             "prepare_decoders",
         ),
-        "_decision": ("GUARDED_EVENTS", "NO_OPINION", "Decision", "decide", "decide_with_hooks", "read_event"),
+        "_decision": ("GUARDED_EVENTS", "NO_DECISION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
         "_own_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_own_hooks"),
-        "_results": ("StepResult", "StepStatus", "blocks", "would_block"),
-        "_settle": ("Outcome", "Settled", "begin_unchecked_stop", "plan_outcome", "settle", "verdict_of"),
+        "_settle": (
+            "Outcome",
+            "Settled",
+            "StepResult",
+            "StepStatus",
+            "begin_unchecked_stop",
+            "blocks",
+            "plan_outcome",
+            "settle",
+            "verdict_of",
+            "would_block",
+        ),
     },
 )

@@ -38,25 +38,18 @@ _MAX_CONTEXTS = 1024
 class PolicyContext:
     """The policy files that apply to an event, their errors, and the settings that follow from them."""
 
-    __slots__ = (
-        *("_notifications", "_planned", "_rules", "acting", "broken", "cached_only", "layers", "lists_hooks"),
-        "warnings",
-    )
+    __slots__ = (*("_notifications", "_planned", "_rules", "acting", "broken", "layers", "lists_hooks", "warnings"),)
 
     def __init__(
         self,
         layers: tuple[Layer, ...] = (),
         warnings: tuple[str, ...] = (),
         broken: str | None = None,
-        *,
-        cached_only: bool = False,
     ) -> None:
         self.layers = layers
         self.warnings = warnings
         self.broken = broken
         """Why no policy could be loaded although there is a file."""
-        self.cached_only = cached_only
-        """No file may be read: the policies above the files of an event must be in the memory of this process too."""
         self.acting = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
         """The layers whose commands run and whose texts are shown: only files that are trusted."""
         self.lists_hooks = any(layer.policy.hooks for layer in layers)
@@ -117,10 +110,10 @@ def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
         loaded = load_policy(cwd, cached_only=cached_only)
     except PolicyError as error:
         return _broken(error)
-    return PolicyContext(loaded.layers, loaded.warnings, cached_only=cached_only)
+    return PolicyContext(loaded.layers, loaded.warnings)
 
 
-def find_event_policy(  # noqa: PLR0913 - keyword-only
+def find_event_policy(
     event: Event,
     cwd: str,
     *,
@@ -147,7 +140,7 @@ def find_event_policy(  # noqa: PLR0913 - keyword-only
     if cached_only and not loaded.notices:
         return _cached_context(loaded)
     texts = _notice_texts(event, loaded.notices, cached_only=cached_only) if loaded.notices and is_answered else ()
-    return PolicyContext(loaded.layers, (*loaded.warnings, *texts), cached_only=cached_only)
+    return PolicyContext(loaded.layers, (*loaded.warnings, *texts))
 
 
 _contexts: dict[int, tuple[LoadedPolicy, PolicyContext]] = {}
@@ -160,7 +153,7 @@ def _cached_context(loaded: LoadedPolicy) -> PolicyContext:
         return known[1]
     if len(_contexts) >= _MAX_CONTEXTS:
         _contexts.clear()
-    context = PolicyContext(loaded.layers, loaded.warnings, cached_only=True)
+    context = PolicyContext(loaded.layers, loaded.warnings)
     _contexts[id(loaded)] = loaded, context
     return context
 

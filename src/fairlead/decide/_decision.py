@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.clients import client_named
 from fairlead.decide._context import WARNS_THE_USER
-from fairlead.events import DEFAULT_CLIENT, HookOutput, PreToolUse
+from fairlead.events import DEFAULT_CLIENT, NO_OPINION, HookOutput, PreToolUse
 from fairlead.structs import LIGHT, Struct, field
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 GUARDED_EVENTS = frozenset({"PreToolUse", "PermissionRequest"})
 """The events that guards are registered for."""
 
-_NOTHING = HookOutput()
-"""The output of an event that neither a guard nor a hook has answered."""
 _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*pwd)?[ \t]*\n?"
 
 
@@ -43,7 +41,7 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output shows mail: the daemon must know whether it was printed."""
 
 
-NO_OPINION = Decision()
+NO_DECISION = Decision()
 """The decision on most events. `decide` returns this object itself, so callers can test for it with `is`."""
 
 
@@ -53,19 +51,24 @@ def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event
 
 
 def decide(
-    event: Event, policy: PolicyContext, guards: Guards | None, changes: list[FileChange] | None = None
+    event: Event,
+    policy: PolicyContext,
+    guards: Guards | None,
+    changes: list[FileChange] | None = None,
+    *,
+    cached_only: bool = False,
 ) -> Decision:
     """Ask the guards of the policy about an event, then plan the policy's commands.
 
     `guards` may be `None` for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
-    `changes`.
+    `changes`. With `cached_only`, raise `NotCached` instead of reading a policy above the files of a call.
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
-        return _decision(event, policy, _NOTHING)
+        return _decision(event, policy, NO_OPINION)
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
-    return _decision(event, policy, guards.answer(event, cached_only=policy.cached_only, changes=changes))
+    return _decision(event, policy, guards.answer(event, cached_only=cached_only, changes=changes))
 
 
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:
@@ -74,7 +77,7 @@ def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, c
     `hooks` contains the guards of the policy too: hooks may rewrite the input, and the guards check the rewritten one.
     """
     if _denies_everything(event, policy):
-        return _decision(event, policy, _NOTHING)
+        return _decision(event, policy, NO_OPINION)
     result = hooks.fire_sync(event, context)
     return _decision(result.event, policy, result.output)
 
@@ -84,12 +87,12 @@ def _decision(event: Event, policy: PolicyContext, answer: HookOutput) -> Decisi
     if log or policy.broken is not None:
         output, log = _policy_problems(event, policy)
         output = output.merge(answer)
-    plan = None
-    if event.event_name not in GUARDED_EVENTS and policy.plans(event.event_name) and not output.blocked:
+    plan, is_silent = None, output == NO_OPINION
+    if event.event_name not in GUARDED_EVENTS and policy.plans(event.event_name) and (is_silent or not output.blocked):
         plan = _plan(event, policy.acting)
     notifications = policy.notifications
-    if plan is None and notifications is None and not log and output == _NOTHING:
-        return NO_OPINION
+    if plan is None and notifications is None and not log and is_silent:
+        return NO_DECISION
     return Decision(output=output, log=log, plan=plan, notifications=notifications)
 
 
@@ -127,7 +130,7 @@ def _policy_problems(event: Event, policy: PolicyContext) -> tuple[HookOutput, t
         return HookOutput(system_message=message), (policy.broken, *log)
     if policy.warnings and event.event_name in WARNS_THE_USER:
         return HookOutput(system_message="\n".join(policy.warnings)), log
-    return _NOTHING, log
+    return NO_OPINION, log
 
 
 def _plan(event: Event, layers: tuple[Layer, ...]) -> Plan | None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from fairlead.decide._context import PolicyContext
-    from fairlead.decide._settle import Verdict
     from fairlead.events import Event
     from fairlead.hooks.own import EventReply, EventRequest
+    from fairlead.journal import Verdict
     from fairlead.policy import FileChange, Guards, HookFile, HookGroup
 
     AskHooks = Callable[[HookGroup, EventRequest], EventReply]
@@ -89,7 +89,7 @@ def ask_own_hooks(
         rewritten = msgspec.structs.replace(call.event, tool_input=state.tool_input)
         if changes is not None:
             changes.clear()
-        checked = guards.answer(rewritten, cached_only=policy.cached_only, changes=changes)
+        checked = guards.answer(rewritten, changes=changes)
         if checked.blocked:
             return HooksDecision(output=output.merge(checked), log=tuple(state.log), failure=state.failure)
         output = output.merge(checked)

@@ -35,14 +35,20 @@ def write(session_id: str, blocks: int) -> str | None:
     return None
 
 
-def reset(session_id: str) -> None:
-    """Set the count back to zero."""
-    with suppress(OSError):
-        os.unlink(_file(session_id))
+def reset(*session_ids: str) -> None:
+    """Set the counts back to zero."""
+    folder = _folder()
+    for session_id in session_ids:
+        with suppress(OSError):
+            os.unlink(f"{folder}/{_name(session_id)}")
 
 
 def _file(session_id: str) -> str:
-    return os.path.join(_folder(), sha256(session_id.encode(errors="replace")).hexdigest())
+    return f"{_folder()}/{_name(session_id)}"
+
+
+def _name(session_id: str) -> str:
+    return sha256(session_id.encode(errors="replace")).hexdigest()
 
 
 def _folder() -> str:

@@ -1,4 +1,4 @@
-"""The facts that the checks judge, as plain values that a test can construct. Nothing here reads the system."""
+"""The facts that the checks evaluate, as plain values that a test can construct. Nothing here reads the system."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProgramResult(msgspec.Struct, frozen=True):
     """The result of running a program to get its version."""
 
     exit_code: int | None = None
-    """`None`: it could not be started, or did not end."""
+    """`None` if it could not be started, or did not end."""
     output: str = ""
     error: str = ""
 
@@ -125,7 +125,7 @@ class State(msgspec.Struct, frozen=True):
     spooled: int = 0
     max_spooled: int = 10_000
     unreadable: int = 0
-    """Files of the spool that were no events."""
+    """Files in the spool that are not events."""
     journal_bytes: int = 0
     store: Database | None = None
     mail: Database | None = None
@@ -163,7 +163,7 @@ class Run(msgspec.Struct, frozen=True):
     program: str
     is_ours: bool = True
     route: Route | None = None
-    """`None`: it was not run."""
+    """`None` if it was not run."""
     seconds: float = 0.0
     exit_code: int | None = None
     error: str = ""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         user_prompt_submit,
     )
     from fairlead.events._names import EVENT_NAMES, HookEvent, snake_case
-    from fairlead.events._output import HookOutput, Permission
+    from fairlead.events._output import NO_OPINION, HookOutput, Permission
     from fairlead.events._parse import (
         MAX_PAYLOAD,
         decode_json,
@@ -79,6 +79,7 @@ __all__ = [
     "DEFAULT_CLIENT",
     "EVENT_NAMES",
     "MAX_PAYLOAD",
+    "NO_OPINION",
     "ConfigChange",
     "CwdChanged",
     "DirectoryAdded",
@@ -180,7 +181,7 @@ __getattr__ = lazy_exports(
             "WorktreeRemove",
         ),
         "_names": ("EVENT_NAMES", "HookEvent", "snake_case"),
-        "_output": ("HookOutput", "Permission"),
+        "_output": ("NO_OPINION", "HookOutput", "Permission"),
         "_parse": (
             "MAX_PAYLOAD",
             "decode_json",

@@ -55,10 +55,10 @@ class HookEvent(Enum):
     @classmethod
     def parse(cls, name: str) -> HookEvent:
         """Parse an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`."""
-        found = cls.find(name)
-        if found is None:
+        event = cls.find(name)
+        if event is None:
             raise UnknownEventError(_unknown(name))
-        return found
+        return event
 
     @classmethod
     def find(cls, name: str) -> HookEvent | None:

@@ -138,9 +138,9 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def merge(self, later: HookOutput) -> HookOutput:
         """Return this output merged with the output of a later hook."""
-        if later == _NO_OPINION:
+        if later == NO_OPINION:
             return self
-        if self == _NO_OPINION:
+        if self == NO_OPINION:
             return later
         permission, reason = self._stricter(later)
         return HookOutput(
@@ -173,4 +173,5 @@ def _joined(earlier: str | None, later: str | None) -> str | None:
     return f"{earlier}\n{later}"
 
 
-_NO_OPINION = HookOutput()
+NO_OPINION = HookOutput()
+"""The output of a hook that has nothing to say: most hooks, at most events."""

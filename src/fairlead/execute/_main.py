@@ -32,7 +32,7 @@ _OPTIONS = ("--client", "--id", "--plan-fd")
 
 
 class BadPlanError(FairleadError):
-    """The plan is invalid: no daemon of this version has written it."""
+    """The plan cannot be read. It may come from a daemon of another version."""
 
 
 def main() -> None:
@@ -41,12 +41,12 @@ def main() -> None:
     The payload is on stdin. With `--results-fd`, the launcher has run the plan, but the daemon has ended. Then no
     command is run again.
     """
-    words = sys.argv[1:]
+    args = sys.argv[1:]
     try:
-        code = _run(words[0] if words else "", dict(zip(words[1::2], words[2::2], strict=False)))
+        code = _run(args[0] if args else "", dict(zip(args[1::2], args[2::2], strict=False)))
     except Exception as error:  # noqa: BLE001 - a plan that cannot be carried out must not let a gated event pass
-        print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)  # noqa: T201
-        code = failure_exit_code(*words[:1])
+        print(f"fairlead: {error if isinstance(error, FairleadError) else repr(error)}", file=sys.stderr)
+        code = failure_exit_code(*args[:1])
     sys.exit(code)
 
 
@@ -74,10 +74,10 @@ def _run(kind: str, options: dict[str, str]) -> int:
             settled = execute(event, client.command_payload(event, payload), decision, cancellation=token)
         begin_printing(options.get("--receipt", ""))
         for line in settled.log:
-            print(line, file=sys.stderr)  # noqa: T201 - the log of a hook
+            print(line, file=sys.stderr)
         answer = client.render(event, settled.output)
         if answer.stderr:
-            print(answer.stderr, file=sys.stderr)  # noqa: T201 - the reason, where the client reads it
+            print(answer.stderr, file=sys.stderr)  # the reason, where the client reads it
         waits = decision.waits and not settled.output.blocked
         code = write_answer(stdout, b"" if waits else answer.stdout, answer.exit_code, event)
     if code == answer.exit_code:
@@ -91,8 +91,8 @@ def _decide_again(kind: str, options: dict[str, str]) -> None:
     """Replace this process by one that decides the event without the daemon. Returns only if that fails."""
     from fairlead.execute._wait import replace_process
 
-    words = [kind, "--launched", options["--id"], "--client", options["--client"]]
-    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", *words)
+    args = [kind, "--launched", options["--id"], "--client", options["--client"]]
+    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", *args)
 
 
 def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:
@@ -140,4 +140,4 @@ def _record(event_id: str, settled: Settled, code: int, seconds: float) -> None:
             apply_journal_settings()
         spool_record(spool_folder(), commands_record(event_id, settled, code, seconds))
     except (FairleadError, OSError) as error:
-        print(f"fairlead: {error}", file=sys.stderr)  # noqa: T201 - the log of a hook
+        print(f"fairlead: {error}", file=sys.stderr)

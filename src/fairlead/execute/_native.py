@@ -24,7 +24,7 @@ import msgspec
 from fairlead.decide import Decision, StepResult
 from fairlead.errors import FairleadError
 from fairlead.execute._commands import script_argv
-from fairlead.policy import ALL_VARIABLES, command_variables
+from fairlead.policy import ALL_VARIABLES, plan_variables
 from fairlead.process import MAX_LINES, FirstAndLastLines, start_error
 
 if TYPE_CHECKING:
@@ -70,10 +70,11 @@ def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[
     own_input = b"" if input_ == payload else input_
     fields = [_VERSION, "p" if plan.parallel else "s", str(len(own_input))]
     fields += _with_count(sorted(ALL_VARIABLES))
-    fields += _with_count(_assignments(command_variables(plan.env, None, input_)))
+    shared, own = plan_variables(plan, input_)
+    fields += _with_count(_assignments(shared))
     fields.append(str(len(plan.steps)))
-    for step in plan.steps:
-        fields += _step_fields(plan, step, is_wanted=is_wanted(step))
+    for step, variables in zip(plan.steps, own, strict=True):
+        fields += _step_fields(plan, step, variables, is_wanted=is_wanted(step))
     try:
         text = "\0".join([*fields, ""]).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -82,14 +83,14 @@ def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[
     return None if is_split else text + own_input
 
 
-def _step_fields(plan: Plan, step: Step, *, is_wanted: bool) -> list[str]:
+def _step_fields(plan: Plan, step: Step, variables: dict[str, str], *, is_wanted: bool) -> list[str]:
     ends_on = "never" if step.observes else _ENDS_ON.get((plan.on_failure, step.passes_unchecked), "never")
     milliseconds = min(round((step.timeout or 0) * 1000), _MAX_MILLISECONDS)
     return [
         ends_on if is_wanted else "skip",
         str(milliseconds),
         step.cwd,
-        *_with_count(_assignments(command_variables({}, step.folder, b""))),
+        *_with_count(_assignments(variables)),
         *_with_count(script_argv(step)),
     ]
 

@@ -29,6 +29,6 @@ def write_answer(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
         while text:
             text = text[os.write(stdout, text) :]
     except OSError as error:
-        print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)  # noqa: T201 - the hook's stderr
+        print(f"fairlead: cannot write the answer: {error}", file=sys.stderr)
         return BLOCKED if event.can_block else FAILED
     return exit_code

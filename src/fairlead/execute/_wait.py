@@ -61,7 +61,7 @@ def _print(agent: StoppedAgent, response: Response) -> int:
     size, code = (int(response.headers.get(name, "0")) for name in ("fairlead-stdout", "fairlead-exit"))
     receipt = response.headers.get("fairlead-ack", "")
     begin_printing(receipt)
-    print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)  # noqa: T201 - the hook's stderr
+    print(response.body[size:].decode(errors="replace"), end="", file=sys.stderr)
     written = write_answer(1, response.body[:size], code, agent.event)
     if written == code:
         give_receipt(receipt)
@@ -71,8 +71,8 @@ def _print(agent: StoppedAgent, response: Response) -> int:
 def resume_wait(agent: StoppedAgent) -> None:
     """Replace this process by one that finds or starts a daemon, and waits again. Returns only if that fails."""
     _restore_stdin(agent.payload)
-    words = ["--waited", "--launched", agent.id, "--client", agent.client]
-    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *words)
+    args = ["--waited", "--launched", agent.id, "--client", agent.client]
+    replace_process(sys.executable, "-E", "-P", "-m", "fairlead", agent.event.event_name, *args)
 
 
 def try_request(method: str, path: str, body: bytes = b"", *, timeout: float) -> Response | None:
@@ -132,7 +132,7 @@ def _restore_stdin(payload: bytes) -> None:
         os.dup2(file.fileno(), 0)
 
 
-def replace_process(program: str, *words: str) -> None:
+def replace_process(program: str, *args: str) -> None:
     """Replace this process by a program. Returns if that fails."""
     import signal
     from contextlib import suppress
@@ -140,4 +140,4 @@ def replace_process(program: str, *words: str) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the program would inherit that
         signal.signal(number, signal.SIG_DFL)
     with suppress(OSError):
-        os.execv(program, [program, *words])  # noqa: S606 - the launcher beside this Python
+        os.execv(program, [program, *args])  # noqa: S606 - the launcher beside this Python

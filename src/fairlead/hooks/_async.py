@@ -38,7 +38,7 @@ async def call_async(hook: RegisteredHook, event: Event, ctx: HookContext, timeo
                     answer = await _bounded(_resumed(running, waits_for), ctx, timeout)
             else:
                 answer = await _call_sync(hook, event, ctx, timeout)
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             error = _as_failure(raised)
     return CallResult(answer, error, perf_counter() - start)
 
@@ -53,7 +53,7 @@ async def finish_async(first_step: FirstStep, ctx: HookContext, timeout: float) 
     try:
         rest = _resumed(first_step.running, first_step.answer)
         answer = await _bounded(rest, with_deadline(ctx, timeout), timeout)
-    except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+    except BaseException as raised:
         error = _as_failure(raised)
     return CallResult(answer, error, first_step.seconds + perf_counter() - start)
 
@@ -77,7 +77,7 @@ def _resumed(answer: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any,
         while True:
             try:
                 sent = yield waits_for
-            except BaseException as thrown:  # noqa: BLE001 - cancellation is delivered where the coroutine waits
+            except BaseException as thrown:  # cancellation is delivered where the coroutine waits
                 waits_for = answer.throw(thrown)
             else:
                 waits_for = answer.send(sent)

@@ -101,7 +101,7 @@ def _match(hook: RegisteredHook, event: Event) -> CallResult | Literal[False] | 
     """Call a matcher that is a function: `False` skips the hook, `CallResult` reports that it raised."""
     try:
         return None if hook.matches is None or hook.matches(event) else False
-    except Exception as error:  # noqa: BLE001 - a matcher that fails counts as a hook that fails
+    except Exception as error:  # a matcher that fails counts as a hook that fails
         return CallResult(error=error)
 
 

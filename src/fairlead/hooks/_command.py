@@ -31,7 +31,7 @@ class CommandHook(Hook):
 
     keeps_deadline = True
 
-    def __init__(  # noqa: PLR0913 - one parameter for each thing a command can be given
+    def __init__(
         self,
         name: str,
         command: str,

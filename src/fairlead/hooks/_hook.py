@@ -73,7 +73,7 @@ class RegisteredHook(msgspec.Struct, frozen=True, eq=False):
     """False in a strict manager for hooks of the phases after `rewrite`."""
 
 
-def validate_hook(  # noqa: PLR0913 - one parameter for each thing a hook can ask for
+def validate_hook(
     function: Callable[..., Any],
     events: Iterable[type[Event] | HookEvent],
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar, overl
 import msgspec
 
 from fairlead.errors import PayloadError, RegistrationError
-from fairlead.events import Event, HookEvent, HookOutput
+from fairlead.events import NO_OPINION, Event, HookEvent, HookOutput
 from fairlead.hooks._call import OBSERVE, CallResult, HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._hook import (
@@ -40,7 +40,6 @@ R = TypeVar("R", bound="Answer | Awaitable[Answer]")
 
 _MAX_CACHED = 4096
 _REWRITE = PHASES.index("rewrite")
-_NO_OPINION = HookOutput()
 
 
 class HookOptions(TypedDict, total=False):
@@ -252,7 +251,7 @@ class HookManager:
         """Call every hook that matches the event, in order, and return the merged result."""
         matched = self._index.for_event(event)
         if not matched.hooks:
-            return HookResult(_NO_OPINION, event)
+            return HookResult(NO_OPINION, event)
         ctx = ctx or _context_of(event)
         if matched.async_timeout is None or ctx.deadline is not None:
             return await self._await_rest(matched.hooks, event, ctx, None)
@@ -260,7 +259,7 @@ class HookManager:
         times, first_step = step_quickly(matched.calls, event, ctx, timeout)
         first_runs = NoOpinionRuns(matched.hooks, times)
         if len(times) > len(matched.hooks):
-            return HookResult(_NO_OPINION, event, first_runs)
+            return HookResult(NO_OPINION, event, first_runs)
         from fairlead.hooks._async import finish_async
 
         first = None if first_step is None else await finish_async(first_step, ctx, timeout)
@@ -286,7 +285,7 @@ class HookManager:
         """Fire an event like `fire`, without an event loop. Imports asyncio only if a hook is async."""
         matched = self._index.for_event(event)
         if not matched.hooks:
-            return HookResult(_NO_OPINION, event)
+            return HookResult(NO_OPINION, event)
         ctx = ctx or _context_of(event)
         if matched.quick_timeout is None or ctx.deadline is not None:
             return self._call_rest(matched.hooks, event, ctx, None)
@@ -294,7 +293,7 @@ class HookManager:
         times, called = call_quickly(matched.calls, event, ctx, timeout)
         first_runs = NoOpinionRuns(matched.hooks, times)
         if len(times) > len(matched.hooks):
-            return HookResult(_NO_OPINION, event, first_runs)
+            return HookResult(NO_OPINION, event, first_runs)
         first = None if called is None else await_answer(called, ctx, timeout)
         result = self._call_rest(matched.hooks[len(first_runs) :], event, ctx, first)
         return msgspec.structs.replace(result, runs=(*first_runs, *result.runs))
@@ -334,6 +333,6 @@ def _log_failures(result: HookResult, hooks: tuple[RegisteredHook, ...]) -> Hook
 def _log(run: HookRun, event: Event) -> None:
     import logging
 
-    assert run.error is not None  # noqa: S101 - checked by the caller
+    assert run.error is not None
     text = "hook %r failed on %s: %s"
     logging.getLogger("fairlead.hooks").warning(text, run.name, event.event_name, describe(run.error))

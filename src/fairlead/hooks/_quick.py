@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
-from fairlead.events import HookOutput
+from fairlead.events import NO_OPINION
 from fairlead.hooks._call import CallResult, HookRun, freeze
 from fairlead.hooks._limits import as_failure
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fairlead.hooks._context import HookContext
     from fairlead.hooks._hook import Handler, RegisteredHook
 
-_NO_OPINION = HookOutput()
 _MAX_AGE = 0.001
 """Seconds for which a computed deadline is used for the next hooks, too."""
 
@@ -51,11 +50,11 @@ class NoOpinionRuns(Sequence[HookRun]):
         return len(self._times) - 1
 
     @overload
-    def __getitem__(self, at: int) -> HookRun: ...
+    def __getitem__(self, index: int) -> HookRun: ...
     @overload
     def __getitem__(self, at: slice) -> tuple[HookRun, ...]: ...
-    def __getitem__(self, at: int | slice) -> HookRun | tuple[HookRun, ...]:
-        return self.as_tuple()[at]
+    def __getitem__(self, index: int | slice) -> HookRun | tuple[HookRun, ...]:
+        return self.as_tuple()[index]
 
     def __iter__(self) -> Iterator[HookRun]:
         return iter(self.as_tuple())
@@ -125,11 +124,11 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             answer = call(event, own)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickRun(times, CallResult(None, as_failure(raised), perf_counter() - now))
         last, now = now, perf_counter()
         if answer is not None and answer is not no_opinion:
-            if answer != _NO_OPINION:
+            if answer != NO_OPINION:
                 return QuickRun(times, CallResult(answer, None, now - last))
             no_opinion = answer  # many hooks return the same object
         times.append(now)
@@ -157,13 +156,13 @@ def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
             waits_for = running.send(None)
         except StopIteration as stop:
             answer = stop.value
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             return QuickSteps(times, FirstStep(raised=raised, seconds=perf_counter() - now))
         else:
             return QuickSteps(times, FirstStep(running, waits_for, None, perf_counter() - now))
         last, now = now, perf_counter()
         if answer is not None and answer is not no_opinion:
-            if answer != _NO_OPINION:
+            if answer != NO_OPINION:
                 return QuickSteps(times, FirstStep(None, answer, None, now - last))
             no_opinion = answer
         times.append(now)

@@ -305,7 +305,7 @@ def _parse_yaml(text: str) -> object:
         raise
     except yaml.MarkedYAMLError as error:
         raise EntryError(Location(), f"not valid YAML{_yaml_position(error)}: {error.problem}") from None
-    except Exception as error:  # noqa: BLE001 - for a date like 2024-99-99 PyYAML raises other errors
+    except Exception as error:  # for a date like 2024-99-99 PyYAML raises other errors
         raise EntryError(Location(), f"not valid YAML: {' '.join(str(error).split())}") from None
 
 

@@ -32,7 +32,7 @@ def call_sync(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: flo
             answer = _call(hook, event, with_deadline(ctx, timeout), timeout)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+        except BaseException as raised:
             error = as_failure(raised)
     return CallResult(answer, error, perf_counter() - start)
 
@@ -46,7 +46,7 @@ def await_answer(called: CallResult, ctx: HookContext, timeout: float) -> CallRe
         answer, error = _await_in_worker(called.answer, with_deadline(ctx, timeout), timeout), None
     except KeyboardInterrupt:
         raise
-    except BaseException as raised:  # noqa: BLE001 - a hook's failure is data
+    except BaseException as raised:
         answer, error = None, as_failure(raised)
     return CallResult(answer, error, called.seconds + perf_counter() - start)
 

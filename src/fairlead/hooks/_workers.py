@@ -40,7 +40,7 @@ class _Worker:
             result, error = None, None
             try:
                 result = call()
-            except BaseException as raised:  # noqa: BLE001 - it is passed to the caller
+            except BaseException as raised:  # it is passed to the caller
                 error = raised
             with _lock:  # before `done`, so that the caller finds this thread idle
                 is_kept = len(_idle) < _MAX_IDLE

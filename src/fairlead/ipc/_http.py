@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 OK = range(200, 300)
-"""The status codes of a success."""
+"""The status codes that count as a success."""
 
 _MAX_HEADERS = 64 * 1024
 _PROTOCOL = b"HTTP/1."

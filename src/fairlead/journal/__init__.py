@@ -10,8 +10,7 @@ from fairlead.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.journal._errors import JournalError, SpoolFull
-    from fairlead.journal._event_record import event_record, record_payload
-    from fairlead.journal._lines import record_key
+    from fairlead.journal._lines import event_record, record_key, record_payload
     from fairlead.journal._reader import JournalReader, Position, journal_folder
     from fairlead.journal._records import (
         DOCTOR_SESSION,
@@ -75,18 +74,9 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_errors": (
-            "JournalError",
-            "SpoolFull",
-        ),
-        "_lines": ("record_key",),
-        "_event_record": ("event_record", "record_payload"),
-        "_redact": ("redact_for_others", "set_redaction"),
-        "_reader": (
-            "Position",
-            "JournalReader",
-            "journal_folder",
-        ),
+        "_errors": ("JournalError", "SpoolFull"),
+        "_lines": ("event_record", "record_key", "record_payload"),
+        "_reader": ("Position", "JournalReader", "journal_folder"),
         "_records": (
             "DOCTOR_SESSION",
             "Caller",
@@ -100,6 +90,7 @@ __getattr__ = lazy_exports(
             "Route",
             "Verdict",
         ),
+        "_redact": ("redact_for_others", "set_redaction"),
         "_spool": (
             "MAX_SPOOL_FILES",
             "count_spooled",
@@ -109,10 +100,6 @@ __getattr__ = lazy_exports(
             "spool_folder",
             "read_spool",
         ),
-        "_writer": (
-            "SEGMENT_BYTES",
-            "Journal",
-            "Recovery",
-        ),
+        "_writer": ("SEGMENT_BYTES", "Journal", "Recovery"),
     },
 )

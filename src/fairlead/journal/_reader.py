@@ -107,9 +107,9 @@ class JournalReader:
         return max(0, size - position.offset)
 
     def recent_keys(self, count: int) -> list[str]:
-        """Return the keys (see `record_key`) of the last records that have one, newest last.
+        """Return the keys of the last records, newest last. Records without a key (see `record_key`) are left out.
 
-        A record that was spooled although the journal already has it carries the same key.
+        They show which records of the spool the journal already has.
         """
         keys: list[str] = []
         for _, line in self._lines_backwards():

@@ -100,7 +100,7 @@ class CommandResult(Struct, frozen=True, omit_defaults=True):
 
 
 class DaemonRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="daemon", tag_field="kind"):
-    """A note of the daemon about itself: started, stopped, or a problem that the user should know of."""
+    """A note of the daemon about itself: started, stopped, or a problem that the user should know about."""
 
     at: float
     what: str

@@ -89,7 +89,7 @@ _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
 """The letters of the hints, those that are rare in lines of the journal first."""
 _MAX_UNCOMPILED_LINES = 3
-"""The most lines that a process without a daemon writes."""
+"""The maximum number of lines that a process without a daemon writes."""
 
 
 class Redactor:
@@ -175,8 +175,8 @@ def _any_hint() -> Callable[[bytes, int], object]:
     """
     by_letter: dict[bytes, list[bytes]] = {}
     for hint in dict.fromkeys(_HINTS):
-        at = min(range(len(hint)), key=lambda index: _RARE_FIRST.index(hint[index]))
-        before, letter, after = hint[:at], hint[at : at + 1], hint[at + 1 :]
+        number = min(range(len(hint)), key=lambda index: _RARE_FIRST.index(hint[index]))
+        before, letter, after = hint[:number], hint[number : number + 1], hint[number + 1 :]
         head, tail = _CONDITIONS.get(hint, (b"", b""))
         behind = b"(?<=%b%b)" % (head, re.escape(before + letter)) if head or before else b""
         by_letter.setdefault(letter, []).append(behind + re.escape(after) + tail)

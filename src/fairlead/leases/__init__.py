@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from fairlead.leases._edits import Editor, RecentEdits
 from fairlead.leases._table import LeaseTable, WantedLease
 from fairlead.leases._types import Holder, Lease, LeaseError, TeamGrant, lease_path
 
 __all__ = [
-    "Editor",
     "Holder",
     "Lease",
     "LeaseError",
     "LeaseTable",
-    "RecentEdits",
     "TeamGrant",
     "WantedLease",
     "lease_path",

@@ -96,14 +96,15 @@ class LeaseTable:
     # -- changes ---------------------------------------------------------------------------------------
 
     def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
-        """Return a table in which the holder has all of these leases, and the leases. Raises `LeaseError`.
+        """Return a table in which the holder has these leases, and the new leases. Raises `LeaseError`.
 
         Leases of the holder on the same path are replaced. The caller has checked with `against` that none conflict.
+
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [
             Lease(
-                id=number + at,
+                id=number + index,
                 path=new.path,
                 folder=new.folder,
                 holder=holder,
@@ -113,7 +114,7 @@ class LeaseTable:
                 until=new.until,
                 grant=new.grant,
             )
-            for at, new in enumerate(dict.fromkeys(wanted), 1)
+            for index, new in enumerate(dict.fromkeys(wanted), 1)
         ]
         same = {(lease.path, lease.folder) for lease in taken}
         kept = [
@@ -152,7 +153,7 @@ def _overlap(wanted: WantedLease, lease: Lease) -> bool:
     """Return whether two leases cover the same file. Two patterns are compared with the files that exist."""
     if not wanted.folder and not lease.folder:
         names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
-        return any(_is_below(one, other) or _is_below(other, one) for one in names for other in others)
+        return any(_is_below(name, other) or _is_below(other, name) for name in names for other in others)
     if wanted.folder and lease.folder:
         if (wanted.path, wanted.folder) == (lease.path, lease.folder):
             return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from fairlead.mail._cache import QueueSize
     from fairlead.mail._errors import (
         BadMessage,
         BadName,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         MailStorage,
         OutgoingMessage,
         PruneStep,
-        QueueSize,
         UnansweredRequest,
     )
     from fairlead.mail._task_lists import TaskLists, incomplete
@@ -161,6 +161,7 @@ __getattr__ = lazy_exports(
             "stop_reason",
             "tasks_reason",
         ),
+        "_cache": ("QueueSize",),
         "_notices": ("ENDED_REASON",),
         "_service": ("MessageService",),
         "_storage": (
@@ -174,7 +175,6 @@ __getattr__ = lazy_exports(
             "NOTICE_ENDED",
             "NOTICE_IDLE",
             "NOTICE_OVERDUE",
-            "QueueSize",
         ),
         "_task_lists": (
             "TaskLists",

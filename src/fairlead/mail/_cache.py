@@ -7,9 +7,10 @@ from contextlib import contextmanager, suppress
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fairlead.mail._addresses import AddressResolver, TopicIndex
 from fairlead.mail._directory import AgentDirectory
-from fairlead.mail._storage import QueueSize
 from fairlead.mail._types import FIRST_REMOTE_ID
 
 if TYPE_CHECKING:
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
 
     from fairlead.mail._storage import MailSnapshot, OutgoingMessage
     from fairlead.mail._types import Agent, Message
+
+
+class QueueSize(msgspec.Struct, frozen=True, gc=False):
+    """How many deliveries are queued for an agent, and how many of them are urgent."""
+
+    queued: int = 0
+    urgent: int = 0
+
+    def __add__(self, other: QueueSize) -> QueueSize:
+        return QueueSize(self.queued + other.queued, self.urgent + other.urgent)
+
+    def __sub__(self, other: QueueSize) -> QueueSize:
+        return QueueSize(self.queued - other.queued, self.urgent - other.urgent)
+
 
 _EMPTY = QueueSize()
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import generate_name, normalize_name, quote, subagent_kind
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, FIRST_REMOTE_ID
+from fairlead.text import replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,8 +45,6 @@ class AgentDirectory:
         """Agents that were active since the last `take_unsaved_seen`."""
         self.host_name = ""
         """The name of this host in its team."""
-        self.revision = 0
-        """Changes with every agent of this host."""
         for agent in agents:
             self.put(agent)
         self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id if number < FIRST_REMOTE_ID)])
@@ -74,6 +73,8 @@ class AgentDirectory:
 
     def by_session(self, session: str, agent_id: str = "") -> Agent | None:
         """Return the agent of a session or of its subagent. Session ids from before a /clear are found, too."""
+        if not (session.isascii() and agent_id.isascii()):
+            session, agent_id = replace_surrogates_in(session, agent_id)
         if (number := self._by_session.get((session, agent_id))) is not None:
             return self.get(number)
         parent = self._by_id.get(self._former_sessions.get(session, 0))
@@ -165,7 +166,6 @@ class AgentDirectory:
             self._remote[agent.host, agent.remote] = agent.id
             self._remote_names[normalize_name(agent.name)] = agent.id
             return
-        self.revision += 1
         self._by_name[normalize_name(agent.name)] = agent.id
         if agent.id >= FIRST_ID:
             self._by_session[agent.session, agent.agent_id] = agent.id
@@ -179,7 +179,6 @@ class AgentDirectory:
         agent = self._by_id.pop(number, None)
         if agent is None:
             return
-        self.revision += 1
         if number >= FIRST_REMOTE_ID:
             self._remote.pop((agent.host, agent.remote), None)
             self._remote_names = {name: owner for name, owner in self._remote_names.items() if owner != number}

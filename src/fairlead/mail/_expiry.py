@@ -1,7 +1,8 @@
-"""Ends and revives agents, and sends notices about unanswered requests."""
+"""Ends and revives agents, sends notices about unanswered requests, and deletes what is old."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,10 +23,12 @@ _NO_LIMIT = 1_000_000
 """More than the number of requests that an agent can have."""
 _BATCH_SIZE = 500
 _MAX_REASON_LENGTH = 200
+_PRUNE_BATCH_SIZE = 500
+_MAX_PAUSE = 0.05
 
 
 class AgentExpiry:
-    """Ends and revives agents, and updates their mail."""
+    """Ends and revives agents, updates their mail, and deletes it."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
         """Use this storage, cache and clock."""
@@ -39,17 +42,17 @@ class AgentExpiry:
         reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
         with self._cache.locked():
             agents = self._agents.with_subagents(self._agents.current(agent))
-            ending = [one for one in agents if one.id >= FIRST_ID and not one.ended]
-            ids = [one.id for one in ending]
+            ending = [member for member in agents if member.id >= FIRST_ID and not member.ended]
+            ids = [member.id for member in ending]
             if not ids:
                 return
             at = self._now()
             unanswered = [request for number in ids for request in self._storage.unanswered_by(number, limit=_NO_LIMIT)]
             notices = self._build_notices(unanswered, NOTICE_ENDED, at, ending=ids)
             self._storage.end_agents(ids, at, f"the agent ended: {reason}" if reason else "the agent ended", notices)
-            for one in ending:
-                self._agents.put(replace(one, ended=at))
-                self._cache.clear_queue(one.id)
+            for member in ending:
+                self._agents.put(replace(member, ended=at))
+                self._cache.clear_queue(member.id)
             self._cache.record_sent(notices, {})
             self._cache.note_outgoing()
 
@@ -88,6 +91,23 @@ class AgentExpiry:
                     self._cache.restore_overdue(overdue)
                     raise
         return sent
+
+    def prune(self, older_than: float) -> int:
+        """Delete messages from before a Unix time, and agents without messages. Return the number of messages."""
+        deleted, after, is_done = 0, None, False
+        while not is_done:
+            with self._cache.locked():
+                started_at = time.monotonic()
+                step = self._storage.prune_messages(older_than, after=after, limit=_PRUNE_BATCH_SIZE)
+                seconds = time.monotonic() - started_at
+            deleted, after, is_done = deleted + step.deleted, step.after, step.after is None
+            time.sleep(min(seconds, _MAX_PAUSE))
+        with self._cache.locked():
+            for number in self._storage.prune_agents(older_than):
+                self._cache.remove_agent(number)
+        while self._storage.release_space():
+            time.sleep(0)
+        return deleted
 
     def _send_notices(self, requests: Iterable[UnansweredRequest], reason: int) -> int:
         notices = self._build_notices(requests, reason, self._now())

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import normalize_name, quote, validate_name
 from fairlead.mail._errors import BadName, TooLarge
-from fairlead.mail._names import normalize_name, quote, validate_name
 from fairlead.mail._storage import Alias
 from fairlead.mail._types import FIRST_ID, Agent
-from fairlead.text import replace_surrogates
+from fairlead.text import replace_surrogates, replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,15 +31,9 @@ class IdentityService:
         self._agents = cache.agents
         self._now = now
 
-    def find_by_session(self, session: str, agent_id: str) -> Agent | None:
-        """Return the agent of a session or of its subagent, if it exists."""
-        if session.isascii() and agent_id.isascii():
-            return self._agents.by_session(session, agent_id)
-        return self._agents.by_session(replace_surrogates(session), replace_surrogates(agent_id))
-
     def ensure_agent(self, session: str, agent_id: str, agent_type: str, project: str, *, is_start: bool) -> Agent:
         """Return the agent of a session or of its subagent; create it if it does not exist."""
-        session, agent_id, project = map(replace_surrogates, (session, agent_id, project))
+        session, agent_id, project = replace_surrogates_in(session, agent_id, project)
         if not session:
             raise BadName("a session without an id has no agent")
         agent = self._agents.by_session(session, agent_id)
@@ -52,7 +46,7 @@ class IdentityService:
 
     def change_session(self, old_session: str, new_session: str) -> Agent | None:
         """Move an agent to another session id. Returns None if there is no agent, or the new id has its own agent."""
-        old_session, new_session = replace_surrogates(old_session), replace_surrogates(new_session)
+        old_session, new_session = replace_surrogates_in(old_session, new_session)
         with self._cache.locked():
             agent = self._agents.by_session(old_session)
             other = self._agents.by_session(new_session)
@@ -71,7 +65,7 @@ class IdentityService:
             if requested in self._agents and self._agents.by_name(requested).id != agent.id:
                 raise BadName(f"{quote(requested)} is the name of another agent; choose another name")
             agents = self._agents.with_subagents(agent)
-            renamed = [replace(one, name=requested + one.name[len(agent.name) :]) for one in agents]
+            renamed = [replace(member, name=requested + member.name[len(agent.name) :]) for member in agents]
             self._save(renamed, [Alias("name", normalize_name(agent.name), agent.id)])
             return renamed[0]
 
@@ -107,7 +101,7 @@ class IdentityService:
             return self._create(name=self._agents.new_session_name(session), session=session, project=project)
         if project in ("", agent.project):
             return agent
-        moved = [replace(one, project=project) for one in self._agents.with_subagents(agent)]
+        moved = [replace(member, project=project) for member in self._agents.with_subagents(agent)]
         self._save(moved)
         return moved[0]
 
@@ -138,7 +132,7 @@ class IdentityService:
         return agent
 
     def _move(self, agent: Agent, session: str) -> Agent:
-        moved = [replace(one, session=session) for one in self._agents.with_subagents(agent)]
+        moved = [replace(member, session=session) for member in self._agents.with_subagents(agent)]
         self._save(moved, [Alias("session", agent.session, agent.id)])
         return moved[0]
 

@@ -23,7 +23,7 @@ _SUMMARIES = {
 }
 
 
-def build_notices(  # noqa: PLR0913 - keyword-only
+def build_notices(
     requests: Iterable[UnansweredRequest],
     reason: int,
     agents: AgentDirectory,
@@ -43,7 +43,7 @@ def build_notices(  # noqa: PLR0913 - keyword-only
     ]
 
 
-def _build_notice(  # noqa: PLR0913 - keyword-only
+def _build_notice(
     request: UnansweredRequest,
     reason: int,
     agents: AgentDirectory,

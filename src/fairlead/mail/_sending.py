@@ -1,7 +1,8 @@
-"""Sends messages. Drafts of several threads are stored in one transaction."""
+"""Validates and sends messages. Drafts of several threads are stored in one transaction."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from copy import copy
 from typing import TYPE_CHECKING
@@ -9,12 +10,22 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.mail._errors import MailError, MailUnreachable, NoSuchMessage, NotYours
+from fairlead.mail._addresses import quote
+from fairlead.mail._errors import BadMessage, MailError, MailUnreachable, NoSuchMessage, NotYours, TooLarge
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._storage import OutgoingMessage
-from fairlead.mail._types import FAIRLEAD, USER, Message, SendResult
-from fairlead.mail._validate import reply_subject, validate_draft
-from fairlead.text import replace_surrogates
+from fairlead.mail._types import (
+    FAIRLEAD,
+    INTENTS,
+    MAX_BODY_BYTES,
+    MAX_KEY_LENGTH,
+    MAX_SUBJECT_LENGTH,
+    PRIORITIES,
+    USER,
+    Message,
+    SendResult,
+)
+from fairlead.text import replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +36,10 @@ if TYPE_CHECKING:
 
 _MAX_ID = 2**63 - 1
 """The largest integer that a database can store."""
+_REPLY_PREFIX = "Re: "
+_MAX_FIRST_WORDS = 60
+"""The maximum length of a subject that is taken from the body."""
+_MAX_SCANNED = 8000
 
 
 class PendingSend(msgspec.Struct):
@@ -39,7 +54,7 @@ class PendingSend(msgspec.Struct):
     @property
     def key(self) -> tuple[int, str]:
         """The sender and the idempotency key, which may be empty."""
-        return self.sender.id, replace_surrogates(self.draft.key)
+        return self.sender.id, self.draft.key
 
     @property
     def is_done(self) -> bool:
@@ -55,6 +70,12 @@ class PendingSend(msgspec.Struct):
         return MailUnreachable("the message was not sent: the thread that sent for all was interrupted; send it again")
 
 
+def _pending(sender: Agent, draft: Draft, project: str) -> PendingSend:
+    """Return a draft to send, with texts that can be stored."""
+    subject, body, key, project = replace_surrogates_in(draft.subject, draft.body, draft.key, project)
+    return PendingSend(sender, replace(draft, subject=subject, body=body, key=key), project)
+
+
 class MessageSender:
     """Sends messages. One thread commits the drafts of all waiting threads, so that they share one sync of the disk."""
 
@@ -67,7 +88,7 @@ class MessageSender:
 
     def send(self, sender: Agent, draft: Draft, project: str) -> SendResult:
         """Send a message, together with the drafts of all waiting threads."""
-        pending = PendingSend(sender, draft, project)
+        pending = _pending(sender, draft, project)
         self._pending.append(pending)
         with self._cache.locked():
             if not pending.is_done:
@@ -79,7 +100,7 @@ class MessageSender:
 
     def send_many(self, items: Iterable[tuple[Agent, Draft]], project: str) -> list[SendResult | MailError]:
         """Send messages in one transaction."""
-        batch = [PendingSend(sender, draft, project) for sender, draft in items]
+        batch = [_pending(sender, draft, project) for sender, draft in items]
         with self._cache.locked():
             self._commit(batch)
         return [pending.outcome() for pending in batch]
@@ -97,7 +118,7 @@ class MessageSender:
         agents = [agent for agent in map(self._cache.agents.get, recipients) if agent]
         others = [agent for agent in agents if agent.remote != FAIRLEAD.id]
         to = tuple(agent.name for agent in others or agents)
-        subject = draft.subject or reply_subject(original.subject)
+        subject = draft.subject or _reply_subject(original.subject)
         return self.send(sender, replace(draft, to=to, subject=subject), project)
 
     def message_for(self, reader: Agent, message_id: int) -> tuple[Message, int]:
@@ -154,7 +175,7 @@ class MessageSender:
 
     def _prepare(self, pending: PendingSend, number: int) -> tuple[OutgoingMessage, tuple[Agent, ...]]:
         at = self._now()
-        draft = validate_draft(pending.draft, at)
+        draft = _validate_draft(pending.draft, at)
         sender = self._cache.agents.current(pending.sender)
         thread = self.message_for(sender, draft.reply_to)[0].thread if draft.reply_to else number
         to, recipients = self._cache.addresses.resolve(sender, draft.to, pending.project)
@@ -170,7 +191,7 @@ class MessageSender:
             thread=thread,
             reply_to=draft.reply_to,
             deadline=draft.deadline,
-            project=sender.project or replace_surrogates(pending.project),
+            project=sender.project or pending.project,
         )
         ended = tuple(agent.id for agent in recipients if agent.ended and not agent.host)
         outgoing = OutgoingMessage(
@@ -188,3 +209,53 @@ class MessageSender:
         """Return the result for a message that was sent before with the same key."""
         agents = (self._cache.agents.get(number) for number, _ in self._storage.deliveries(message.id))
         return SendResult(message=message, recipients=tuple(agent for agent in agents if agent), is_new=False)
+
+
+def _validate_draft(draft: Draft, now: float) -> Draft:
+    """Return a draft with a subject. Its texts are valid Unicode. Raises `BadMessage`."""
+    if draft.priority not in PRIORITIES:
+        raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quote(str(draft.priority))}")
+    if draft.intent not in INTENTS:
+        raise BadMessage(f"intent must be one of {', '.join(INTENTS)}, not {quote(str(draft.intent))}")
+    _check_deadline(draft, now)
+    if not draft.subject.strip() and not draft.body.strip():
+        raise BadMessage("the message is empty; give it a subject or a body")
+    _check_size(draft)
+    return draft if draft.subject.strip() else replace(draft, subject=_first_words(draft.body))
+
+
+def _reply_subject(subject: str) -> str:
+    """Return the subject of a reply."""
+    prefixed = subject if subject.startswith(_REPLY_PREFIX) else f"{_REPLY_PREFIX}{subject}"
+    return prefixed[:MAX_SUBJECT_LENGTH]
+
+
+def _first_words(body: str) -> str:
+    """Return the first words of a text's first line, for use as a subject."""
+    line = " ".join(next(filter(str.strip, body[:_MAX_SCANNED].splitlines()), "").split())
+    if len(line) <= _MAX_FIRST_WORDS:
+        return line
+    cut = line[: _MAX_FIRST_WORDS - 1]
+    text = cut if line[_MAX_FIRST_WORDS - 1] == " " else cut.rpartition(" ")[0] or cut
+    return f"{text.rstrip()}…"
+
+
+def _check_deadline(draft: Draft, now: float) -> None:
+    if not draft.deadline:
+        return
+    if draft.intent != "request":
+        raise BadMessage("only a request can have a deadline; send it with the intent request")
+    if not math.isfinite(draft.deadline) or draft.deadline <= now:
+        raise BadMessage("the deadline has passed; give one in the future")
+
+
+def _check_size(draft: Draft) -> None:
+    if len(draft.subject) > MAX_SUBJECT_LENGTH:
+        raise TooLarge(f"a subject can have {MAX_SUBJECT_LENGTH} characters, not {len(draft.subject)}; use the body")
+    if len(draft.key) > MAX_KEY_LENGTH:
+        raise TooLarge(f"an idempotency key can have {MAX_KEY_LENGTH} characters, not {len(draft.key)}")
+    size = len(draft.body) if draft.body.isascii() else len(draft.body.encode())
+    if size > MAX_BODY_BYTES:
+        raise TooLarge(
+            f"a body can have {MAX_BODY_BYTES} bytes, not {size}; write it to a file and send the file's path"
+        )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fairlead.mail._cache import MailCache
+from fairlead.mail._addresses import validate_topic
+from fairlead.mail._cache import MailCache, QueueSize
 from fairlead.mail._expiry import AgentExpiry
 from fairlead.mail._identity import IdentityService
-from fairlead.mail._names import validate_topic
 from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._sending import MessageSender
-from fairlead.mail._storage import QueueSize
-from fairlead.mail._types import FIRST_ID, FIRST_REMOTE_ID, USER, Draft, MailCounts, Topic
-from fairlead.text import replace_surrogates
+from fairlead.mail._types import FIRST_ID, FIRST_REMOTE_ID, USER, Draft, MailCounts, Topic, WaitingMail
+from fairlead.mail.render import MAX_SHOWN_MESSAGES
+from fairlead.text import replace_surrogates, replace_surrogates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     )
     from fairlead.mail.remote._team_mail import TeamMail
 
-_PRUNE_BATCH_SIZE = 500
-_MAX_PAUSE = 0.05
 _MAX_PAGE_SIZE = 1000
 
 
@@ -92,7 +90,15 @@ class MessageService:
 
     def find_by_session(self, session: str, agent_id: str = "") -> Agent | None:
         """Return the agent of a session, or of its subagent, if it exists. Never blocks."""
-        return self._identity.find_by_session(session, agent_id)
+        return self._agents.by_session(session, agent_id)
+
+    def waiting_mail(self, session: str, agent_id: str = "") -> WaitingMail | None:
+        """Return the agent of a session, or of its subagent, and what waits for it. Never blocks."""
+        agent = self._agents.by_session(session, agent_id)
+        if agent is None:
+            return None
+        size = self._cache.queue_size(agent.id)
+        return WaitingMail(agent, size.queued, size.urgent, may_owe_reply=agent.id in self._cache.owing_reply)
 
     def find_by_name(self, name: str) -> Agent:
         """Return the agent with a name, ignoring case. Raises `NoSuchAgent` with similar names."""
@@ -106,7 +112,7 @@ class MessageService:
         """Return the sessions and subagents by name, of all projects or of one."""
         with self._cache.locked():
             agents = self._agents.all()
-        return [one for one in agents if project in (None, one.project) and (include_ended or not one.ended)]
+        return [agent for agent in agents if project in (None, agent.project) and (include_ended or not agent.ended)]
 
     def mail_counts(self) -> dict[int, MailCounts]:
         """Return the counts of each agent that has open messages or requests, by the agent's id."""
@@ -172,7 +178,7 @@ class MessageService:
         """Send messages in one transaction. An invalid draft does not affect the others; a storage error fails all."""
         return self._sender.send_many(items, project)
 
-    def reply(  # noqa: PLR0913 - keyword-only
+    def reply(
         self,
         sender: Agent,
         message_id: int,
@@ -285,10 +291,6 @@ class MessageService:
         size = self._cache.queue_size(agent.id)
         return size.urgent if urgent_only else size.queued
 
-    def may_owe_reply(self, agent: Agent) -> bool:
-        """Return whether an agent may have seen a request and not answered it. Never blocks."""
-        return agent.id in self._cache.owing_reply
-
     def show(
         self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, limit: int = 10
     ) -> list[Message]:
@@ -298,13 +300,13 @@ class MessageService:
         """
         if limit <= 0 or not self.queued_count(agent, urgent_only=urgent_only):
             return []
-        at = self._now()
+        event, event_id = replace_surrogates_in(event, event_id)
         with self._cache.locked():
             messages = self._storage.show(
                 agent.id,
-                event=replace_surrogates(event),
-                event_id=replace_surrogates(event_id),
-                at=at,
+                event=event,
+                event_id=event_id,
+                at=self._now(),
                 limit=limit,
                 urgent_only=urgent_only,
             )
@@ -315,12 +317,25 @@ class MessageService:
             self._cache.note_marked(messages)
         return messages
 
+    def show_bounded(
+        self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, has_next_page: bool = False
+    ) -> tuple[list[Message], int | QueueSummary]:
+        """Show as many messages as fit into one text. Return them, and how many are left for the next events.
+
+        If more are left than the next event could show, the whole queue is summarized and marked as shown, unless it is
+        read page by page. So an agent does not have to read 2 000 messages in a hundred turns.
+        """
+        messages = self.show(agent, event, event_id, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
+        left = self.queued_count(agent, urgent_only=urgent_only)
+        if messages and not has_next_page and left > MAX_SHOWN_MESSAGES:
+            return messages, self.show_all_counted(agent, event, event_id)
+        return messages, left
+
     def show_all_counted(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
         """Remove all deliveries from an agent's queue, and return how many there are by sender. They stay unread."""
+        event, event_id = replace_surrogates_in(event, event_id)
         with self._cache.locked():
-            summary = self._storage.show_all_counted(
-                agent.id, event=replace_surrogates(event), event_id=replace_surrogates(event_id), at=self._now()
-            )
+            summary = self._storage.show_all_counted(agent.id, event=event, event_id=event_id, at=self._now())
             self._cache.clear_queue(agent.id)
             if summary.requests:
                 self._cache.owing_reply.add(agent.id)
@@ -346,20 +361,7 @@ class MessageService:
 
     def prune(self, older_than: float) -> int:
         """Delete messages from before a Unix time that are no longer queued, and return how many."""
-        deleted, after, is_done = 0, None, False
-        while not is_done:
-            with self._cache.locked():
-                started_at = time.monotonic()
-                step = self._storage.prune_messages(older_than, after=after, limit=_PRUNE_BATCH_SIZE)
-                seconds = time.monotonic() - started_at
-            deleted, after, is_done = deleted + step.deleted, step.after, step.after is None
-            time.sleep(min(seconds, _MAX_PAUSE))
-        with self._cache.locked():
-            for number in self._storage.prune_agents(older_than):
-                self._cache.remove_agent(number)
-        while self._storage.release_space():
-            time.sleep(0)
-        return deleted
+        return self._expiry.prune(older_than)
 
     # -- internal --------------------------------------------------------------------------------------
 

@@ -16,25 +16,13 @@ from fairlead.mail._types import Agent, Delivery, MailCounts, Message, QueueSumm
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from fairlead.mail._cache import QueueSize
     from fairlead.mail.remote._storage import TeamStorage
 
 NOTICE_ENDED: Final = 1
 NOTICE_IDLE: Final = 2
 NOTICE_OVERDUE: Final = 4
 """Bit flags: the reasons for which the sender of a request was sent a notice. Each reason causes one notice."""
-
-
-class QueueSize(msgspec.Struct, frozen=True, gc=False):
-    """How many deliveries are queued for an agent, and how many of them are urgent."""
-
-    queued: int = 0
-    urgent: int = 0
-
-    def __add__(self, other: QueueSize) -> QueueSize:
-        return QueueSize(self.queued + other.queued, self.urgent + other.urgent)
-
-    def __sub__(self, other: QueueSize) -> QueueSize:
-        return QueueSize(self.queued - other.queued, self.urgent - other.urgent)
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +181,7 @@ class MailStorage(Protocol):
 
     # -- delivery --------------------------------------------------------------------------------------
 
-    def show(  # noqa: PLR0913 - keyword-only
+    def show(
         self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown, and return their messages in order.

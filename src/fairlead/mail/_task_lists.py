@@ -47,7 +47,7 @@ class TaskLists:
         with self._lock:
             self._sessions.pop(session, None)
 
-    def of(self, session: str, stored: Iterable[Task] | None) -> tuple[Task, ...]:
+    def tasks_of(self, session: str, stored: Iterable[Task] | None) -> tuple[Task, ...]:
         """Return the tasks of a session in order. `stored` are those of its client; None if it stores no tasks."""
         if stored is None:
             with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -162,3 +162,15 @@ class MailCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Requests to the agent that it has not answered."""
     owed: int = 0
     """Requests of the agent that others have not answered, counted per recipient."""
+
+
+class WaitingMail(NamedTuple):
+    """An agent, and the mail that waits for it."""
+
+    agent: Agent
+    queued: int
+    """Deliveries that were not shown yet."""
+    urgent: int
+    """How many of these are urgent."""
+    may_owe_reply: bool
+    """Whether the agent may have seen a request that it has not answered."""

@@ -6,11 +6,11 @@ contain no quote. Characters that move the cursor, hide text or change its direc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.mail._types import FAIRLEAD, USER, QueueSummary
 from fairlead.text import one_line as _line
-from fairlead.text import printable_lines
+from fairlead.text import one_lines, printable_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +57,8 @@ _MAX_SENDERS = 5
 
 def stop_reason(messages: Sequence[Message], left: Left = 0) -> str:
     """Return the block reason of a `Stop` event: the mail that arrived. `left` more messages are queued."""
-    return "\n".join((_count_line(messages, left), *_list(messages, left), *_details(messages)))
+    shown = _printable(messages)
+    return "\n".join((_count_line(messages, left), *_list(shown, left), *_details(shown)))
 
 
 def subagent_stop_reason(messages: Sequence[Message], left: Left = 0) -> str:
@@ -77,13 +78,15 @@ def compaction_context(identity: str) -> str:
 def session_context(messages: Sequence[Message], left: Left = 0) -> str:
     """Return the mail for an agent whose session starts."""
     hint = "Use `fairlead inbox` to read full messages."
-    return "\n".join((f"📬 {_count_line(messages, left)}", *_list(messages, left), "", hint, *_details(messages)))
+    shown = _printable(messages)
+    return "\n".join((f"📬 {_count_line(messages, left)}", *_list(shown, left), "", hint, *_details(shown)))
 
 
 def prompt_context(messages: Sequence[Message], left: Left = 0) -> str:
     """Return the mail for an agent that is working."""
-    lines = [f'📬 New message from {_sender(message)}: "{_subject(message)}"' for message in messages]
-    return "\n".join((*lines, *_left_line(left), *_details(messages)))
+    shown = _printable(messages)
+    lines = [f'📬 New message from {_sender(one)}: "{one.subject}"' for one in shown]
+    return "\n".join((*lines, *_left_line(left), *_details(shown)))
 
 
 def tasks_reason(tasks: Sequence[Task]) -> str:
@@ -101,7 +104,8 @@ def identity_context(agent: Agent, unread: int, unanswered: Sequence[Message]) -
     if unread:
         lines.append(f"{unread} message{'' if unread == 1 else 's'} unread: fairlead inbox")
     lines += [
-        f'You owe {_sender(m)} a reply to "{_subject(m)}": {_reply_command(m)}' for m in unanswered[:_MAX_REQUESTS]
+        f'You owe {_sender(one)} a reply to "{one.subject}": {_reply_command(one.message)}'
+        for one in _printable(unanswered[:_MAX_REQUESTS])
     ]
     if len(unanswered) > _MAX_REQUESTS:
         lines.append("… and more: fairlead status")
@@ -111,14 +115,43 @@ def identity_context(agent: Agent, unread: int, unanswered: Sequence[Message]) -
 # -- parts ---------------------------------------------------------------------------------------------
 
 
+class _Printable(NamedTuple):
+    """A message with its texts made safe to show."""
+
+    message: Message
+    sender: str
+    subject: str
+    """Without quotes; the beginning of the body if there is no subject."""
+    body: list[str]
+    """The lines of the body."""
+
+
+def _printable(messages: Sequence[Message]) -> list[_Printable]:
+    bodies = printable_bodies([message.body[:_MAX_BODY_SCANNED] for message in messages])
+    texts = [
+        pair
+        for message, body in zip(messages, bodies, strict=True)
+        for pair in ((message.sender, _MAX_NAME_LENGTH), (_about(message, body), _MAX_SUBJECT_LENGTH))
+    ]
+    lines = iter(one_lines(texts))
+    return [
+        _Printable(message, next(lines), next(lines).replace('"', "'") or "(no text)", body)
+        for message, body in zip(messages, bodies, strict=True)
+    ]
+
+
+def _about(message: Message, body: list[str]) -> str:
+    return message.subject if message.subject.strip() else next(filter(str.strip, body), "")
+
+
 def _count_line(messages: Sequence[Message], left: Left) -> str:
     total = len(messages) + (left.count if isinstance(left, QueueSummary) else left)
     return f"You have {total} unread message{'' if total == 1 else 's'}:"
 
 
-def _list(messages: Sequence[Message], left: Left) -> Iterator[str]:
-    for message in messages:
-        yield f'- From: {_sender(message)} - "{_subject(message)}"'
+def _list(shown: Sequence[_Printable], left: Left) -> Iterator[str]:
+    for one in shown:
+        yield f'- From: {_sender(one)} - "{one.subject}"'
     yield from _left_line(left)
 
 
@@ -142,33 +175,29 @@ def _summary(summary: QueueSummary) -> str:
     )
 
 
-def _sender(message: Message) -> str:
-    mark = "" if message.priority == "normal" else f" ({message.priority})"
-    return f"{_line(message.sender, _MAX_NAME_LENGTH)}{mark}"
+def _sender(shown: _Printable) -> str:
+    priority = shown.message.priority
+    return shown.sender if priority == "normal" else f"{shown.sender} ({priority})"
 
 
-def _subject(message: Message) -> str:
-    text = message.subject if message.subject.strip() else next(filter(str.strip, _lines(message.body)), "")
-    return _line(text, _MAX_SUBJECT_LENGTH).replace('"', "'") or "(no text)"
-
-
-def _details(messages: Sequence[Message]) -> Iterator[str]:
+def _details(shown: Sequence[_Printable]) -> Iterator[str]:
     """Yield an excerpt of each body, and the commands to read and answer it; nothing if the list is enough."""
-    detailed = [message for message in messages if message.body.strip() or message.intent == "request"]
-    is_from_agents = any(message.sender not in _NOT_AGENTS for message in messages)
+    detailed = [one for one in shown if one.message.body.strip() or one.message.intent == "request"]
+    is_from_agents = any(one.message.sender not in _NOT_AGENTS for one in shown)
     if detailed or is_from_agents:
         yield ""
     if is_from_agents:
         yield PEER_WARNING
-    repeated = [str(message.id) for message in messages if message.may_repeat]
+    repeated = [str(one.message.id) for one in shown if one.message.may_repeat]
     if repeated:
         yield _REPEATED.format(", ".join(repeated))
     room = _MAX_EXCERPTS_LENGTH
-    for message in detailed:
-        lines, is_cut = _excerpt(message.body, min(room, _MAX_EXCERPT_LENGTH)) if message.body.strip() else ([], False)
+    for one in detailed:
+        message = one.message
+        lines, is_cut = _excerpt(one, min(room, _MAX_EXCERPT_LENGTH)) if message.body.strip() else ([], False)
         room -= sum(len(line) + _LINE_OVERHEAD for line in lines)
         kind = ", a request" if message.intent == "request" else ""
-        yield f"Message {message.id} from {_line(message.sender, _MAX_NAME_LENGTH)}{kind}:"
+        yield f"Message {message.id} from {one.sender}{kind}:"
         yield from (f"> {line}" for line in lines)
         if is_cut:
             yield f"(full text: fairlead read {message.id})"
@@ -180,18 +209,13 @@ def _reply_command(message: Message) -> str:
     return f'fairlead reply {message.id} "…"'
 
 
-def _excerpt(body: str, room: int) -> tuple[list[str], bool]:
+def _excerpt(shown: _Printable, room: int) -> tuple[list[str], bool]:
     """Return the first lines that fit into `room` characters, and whether anything was left out."""
-    lines = _lines(body)
     kept: list[str] = []
-    for line in lines[:_MAX_LINES]:
+    for line in shown.body[:_MAX_LINES]:
         if len(line) > room:
             kept += [line[:room]] if room > 0 else []
             break
         kept.append(line)
         room -= len(line) + _LINE_OVERHEAD
-    return kept, kept != lines or len(body) > _MAX_BODY_SCANNED
-
-
-def _lines(body: str) -> list[str]:
-    return printable_lines(body[:_MAX_BODY_SCANNED])
+    return kept, kept != shown.body or len(shown.message.body) > _MAX_BODY_SCANNED

@@ -46,7 +46,7 @@ class WaitingSession(msgspec.Struct, frozen=True):
     """The command or question, or the name of the file concerned."""
 
 
-def event_note(  # noqa: PLR0913 - one for each setting
+def event_note(
     event: Event,
     *,
     status: Status,

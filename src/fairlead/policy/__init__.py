@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy._hook_file_states import HookFileState, hook_file_states
     from fairlead.policy._time_spans import is_within_hours
-    from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, command_variables
+    from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, plan_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
     from fairlead.policy.commands._planner import check_patterns, plan_commands, planned_events
@@ -131,7 +131,6 @@ __all__ = [
     "changed_meanings",
     "check_patterns",
     "command_environment",
-    "command_variables",
     "conclaude_differences",
     "conclaude_sections",
     "context_rule_applies",
@@ -156,6 +155,7 @@ __all__ = [
     "merge_layers",
     "parse_layer",
     "plan_commands",
+    "plan_variables",
     "planned_events",
     "read_document",
     "read_hook_file",
@@ -183,7 +183,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "commands._environment": ("ALL_VARIABLES", "command_environment", "command_variables"),
+        "commands._environment": ("ALL_VARIABLES", "command_environment", "plan_variables"),
         "commands._plan": ("Plan", "Step"),
         "commands._planner": ("check_patterns", "plan_commands", "planned_events"),
         "commands._pattern_search": ("NotInterruptible", "PatternSearch"),

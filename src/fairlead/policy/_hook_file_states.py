@@ -42,20 +42,22 @@ def hook_file_states(layers: Sequence[Layer]) -> tuple[HookFileState, ...]:
     """Return the hook files of policies in their order, each once, without those whose hooks another policy runs."""
     states: dict[str, HookFileState] = {}
     for layer in layers:
-        for at, name in enumerate(layer.policy.hooks if layer.trusted and layer.runs_commands else ()):
+        for index, name in enumerate(layer.policy.hooks if layer.trusted and layer.runs_commands else ()):
             path = os.path.abspath(hook_path(layer.file, name))
             if path not in states:
-                found = read_hook_file(path)
-                states[path] = HookFileState(layer.file, f"hooks[{at}]", name, path, _trust(found), found.problem)
+                hook_file = read_hook_file(path)
+                states[path] = HookFileState(
+                    layer.file, f"hooks[{index}]", name, path, _trust(hook_file), hook_file.problem
+                )
     return tuple(states.values())
 
 
-def _trust(found: HookFile) -> HookTrust:
-    if not found.problem:
+def _trust(hook_file: HookFile) -> HookTrust:
+    if not hook_file.problem:
         return "trusted"
-    entry = read_trusted(found.file)
+    entry = read_trusted(hook_file.file)
     try:
-        with open(found.file, "rb") as file:
+        with open(hook_file.file, "rb") as file:
             is_same = entry is not None and file.read() == entry.text
     except OSError:
         return "missing"

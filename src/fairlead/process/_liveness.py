@@ -7,10 +7,10 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from fairlead.process._alive import is_alive
+from fairlead.process._table import is_alive
 
 if TYPE_CHECKING:
-    from fairlead.process._alive import Process
+    from fairlead.process._table import Process
 
 
 class LivenessCache:

@@ -93,7 +93,7 @@ class FirstAndLastLines:
             self._line, self._is_clipped = b"", False
 
     def getvalue(self) -> bytes:
-        """Return the lines that are kept, without trailing newlines, and how many were omitted between them."""
+        """Return the kept lines without trailing newlines, and how many were omitted between them."""
         if self._line:
             self._keep(self._line)
             self._line = b""

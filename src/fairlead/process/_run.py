@@ -36,7 +36,7 @@ class ProcessResult(Struct, frozen=True):
     stderr: bytes = b""
 
 
-def run_process(  # noqa: PLR0913 - what a process needs
+def run_process(
     argv: Sequence[str],
     stdin: bytes = b"",
     *,
@@ -122,7 +122,7 @@ def _signal_group(child: Popen[bytes], number: signal.Signals) -> None:
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # noqa: S101 - `_start` requests all three
+    assert pipe is not None  # `_start` requests all three
     return pipe
 
 

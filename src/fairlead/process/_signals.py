@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
-from fairlead.process._alive import is_alive, process_start_time
+from fairlead.process._table import is_alive, process_start_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

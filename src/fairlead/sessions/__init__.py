@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._changes import Change
     from fairlead.sessions._costs import CostEntry, CostLedger, Costs, SessionCost
     from fairlead.sessions._history import (
-        Absence,
+        AbsenceSummary,
         CopyBatch,
         CopyCount,
         EventCopy,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
-    from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long
+    from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long, public
     from fairlead.sessions._locations import (
         GitFolders,
         Location,
@@ -69,7 +69,7 @@ __all__ = [
     "MAX_STATUS_BYTES",
     "STALE_AFTER",
     "STATUS_LINE",
-    "Absence",
+    "AbsenceSummary",
     "Agent",
     "AttentionLog",
     "AttentionNeeded",
@@ -121,6 +121,7 @@ __all__ = [
     "is_long",
     "line_of",
     "project_of",
+    "public",
     "question_of",
     "rebuild",
     "reconcile",
@@ -148,7 +149,7 @@ __getattr__ = lazy_exports(
             "SessionCost",
         ),
         "_history": (
-            "Absence",
+            "AbsenceSummary",
             "CopyBatch",
             "CopyCount",
             "EventCopy",
@@ -171,6 +172,7 @@ __getattr__ = lazy_exports(
             "bounded_question",
             "clean",
             "is_long",
+            "public",
         ),
         "_locations": (
             "GitFolders",

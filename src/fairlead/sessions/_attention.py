@@ -45,7 +45,10 @@ class AttentionSettings(msgspec.Struct, frozen=True):
 
 
 class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of one session that needs the user. Saved by the daemon under the names given here."""
+    """What is known about one session that needs the user.
+
+    Saved under the names given here, which earlier versions read.
+    """
 
     since: float
     """When the session entered its last known state."""

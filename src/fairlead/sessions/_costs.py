@@ -146,7 +146,7 @@ class CostLedger:
             usd = sum(usd for bucket, usd in entry.buckets.items() if bucket >= first)
             if usd:
                 sessions.append(SessionCost(name, usd, entry.folder, entry.began < at <= entry.first))
-        usd, at_most = sum(one.usd for one in sessions), any(one.at_most for one in sessions)
+        usd, at_most = sum(session.usd for session in sessions), any(session.at_most for session in sessions)
         return Costs(at, usd, at_most, sessions)
 
     def _inherited(self, report: CostRecord, previous: Sequence[str]) -> Iterator[Counter]:

@@ -152,7 +152,7 @@ class SessionHistory(msgspec.Struct, frozen=True, kw_only=True):
     """The cursor of the page with earlier events; "" if there are none."""
 
 
-class Absence(msgspec.Struct, frozen=True, kw_only=True):
+class AbsenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What happened while the user was away."""
 
     since: float

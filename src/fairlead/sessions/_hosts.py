@@ -35,9 +35,9 @@ class HostSessions(msgspec.Struct, frozen=True):
 def team_sessions(hosts: Iterable[HostSessions]) -> list[Session]:
     """Return the sessions of other hosts as they are shown and counted with those of this host."""
     return [
-        _last_known(one) if host.is_stale else one
+        _last_known(shown) if host.is_stale else shown
         for host in hosts
-        for one in (with_host(session, host.host) for session in host.sessions)
+        for shown in (with_host(session, host.host) for session in host.sessions)
     ]
 
 
@@ -47,7 +47,7 @@ def with_host(session: Session, host: str) -> Session:
     So neither is mistaken for a session or folder of this host or a third one.
     """
     parent = f"{session.parent}@{host}" if session.parent else ""
-    folder = f"{host}:{session.project or session.cwd}"
+    folder = f"{host}:{session.folder}"
     return replace(session, id=f"{session.id}@{host}", parent=parent, project=folder, host=host)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from fairlead.sessions._session import AttentionNeeded
+from fairlead.sessions._session import AttentionNeeded, SessionMemory
 from fairlead.text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ MAX_RECENT_EVENTS = 8
 MAX_PREVIOUS_IDS = 8
 """Earlier ids of a session."""
 
+_NO_MEMORY = SessionMemory()
+
 
 def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
     """Cut a text to a length and replace unpaired surrogates, so that it can be written."""
@@ -45,6 +47,14 @@ def bounded(session: Session) -> Session:
     if not is_long(state.about) and calls == session.calls:
         return session
     return replace(session, state=replace(state, about=bounded_question(state.about)), calls=calls)
+
+
+def public(session: Session, *, is_whole: bool = False) -> Session:
+    """Return a session as people and programs see it.
+
+    It is without its internal state, and long questions are cut unless `is_whole`.
+    """
+    return replace(session if is_whole else bounded(session), memory=_NO_MEMORY)
 
 
 def is_long(question: str) -> bool:

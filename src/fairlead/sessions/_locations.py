@@ -44,13 +44,13 @@ def unknown_location(folder: str) -> Location:
 
 def find_location(folder: str) -> Location:
     """Look up the location of a folder. A folder whose files of git cannot be read counts as no repository."""
-    found = find_git_folders(folder)
-    if found is None:
+    folders = find_git_folders(folder)
+    if folders is None:
         return unknown_location(folder)
-    project = found.worktree
-    if found.common != found.own:
-        project = os.path.dirname(found.common) if found.common.endswith("/.git") else found.common
-    return Location(project, found.worktree, _read_branch(found.own))
+    project = folders.worktree
+    if folders.common != folders.own:
+        project = os.path.dirname(folders.common) if folders.common.endswith("/.git") else folders.common
+    return Location(project, folders.worktree, _read_branch(folders.own))
 
 
 def find_git_folders(folder: str) -> GitFolders | None:
@@ -59,8 +59,8 @@ def find_git_folders(folder: str) -> GitFolders | None:
         return None
     current = os.path.normpath(folder)
     for _ in range(_MAX_PARENTS):
-        if (found := _read_git_folders(current)) is not None:
-            return found
+        if (folders := _read_git_folders(current)) is not None:
+            return folders
         parent = os.path.dirname(current)
         if parent == current:
             break

@@ -43,7 +43,7 @@ from fairlead.events import (
 )
 from fairlead.journal import Caller
 from fairlead.sessions._changes import Change, ChangeLog
-from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean, public
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import AttentionNeeded, Session
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
@@ -193,6 +193,11 @@ class Registry(SubagentLinker):
         while session is not None and session.ended is not None and session.next_id in self.by_id:
             session = self.by_id[session.next_id]
         return session
+
+    def get_public(self, session_id: str, *, is_whole: bool = False) -> Session | None:
+        """Find a session as `get` does, and return it as people and programs see it."""
+        session = self.get(session_id)
+        return session and public(session, is_whole=is_whole)
 
     def sessions(self, *, ended: bool = False) -> list[Session]:
         """Return the main sessions, on request with those that have ended."""

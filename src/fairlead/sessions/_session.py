@@ -128,7 +128,10 @@ class Counters(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class SessionMemory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What `apply` remembers to accept events in any order. Not shown to users."""
+    """What `apply` remembers to accept events in any order. Not shown to users.
+
+    Saved under the names given here, which earlier versions read.
+    """
 
     newest: float = msgspec.field(default=0.0, name="heard")
     """The time of the newest event: earlier events are delayed ones."""
@@ -212,6 +215,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     usage: Usage | None = None
     host: str = ""
     """The host of the team that it runs on; "" for this host."""
+
+    @property
+    def folder(self) -> str:
+        """The folder that determines the project. It does not change with the agent's working directory."""
+        return self.project or self.cwd
 
     @property
     def is_child(self) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STATUS_LINE = "StatusLine"
 """The launcher's name for the status line. It is not an event of the client."""
 MAX_STATUS_BYTES = 256 * 1024
-"""The most bytes of a status line's payload: a hundred times as many as a client sends."""
+"""The maximum number of bytes of a status line's payload: a hundred times as many as a client sends."""
 
 _MAX_NAME_LENGTH = 40
 _BAR = 10

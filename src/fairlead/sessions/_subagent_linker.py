@@ -99,7 +99,7 @@ class SubagentLinker(SessionIndex):
 
     def mark_working(self, child: Session, at: float) -> None:
         """Add a subagent that works to its parent again, if the parent counts it as ended."""
-        parent = next((one for one in self._ancestors(child) if one.ended is None), None)
+        parent = next((ancestor for ancestor in self._ancestors(child) if ancestor.ended is None), None)
         if parent is None or child.agent_id in parent.agents or not child.in_turn:
             return
         self.put(add_subagent(parent, child.agent_id, child.agent_type, at))
@@ -240,7 +240,7 @@ class SubagentLinker(SessionIndex):
 
     def _reassign_descendants(self, ended: Session, at: float) -> None:
         """Add the working subagents of an ended subagent to its nearest running ancestor."""
-        parent = next((one for one in self._ancestors(ended) if one.ended is None), None)
+        parent = next((ancestor for ancestor in self._ancestors(ended) if ancestor.ended is None), None)
         for child in list(self.descendants(ended.id)) if parent is not None else ():
             if parent is not None and child.ended is None and child.in_turn and child.agent_id not in parent.agents:
                 parent = self.put(add_subagent(parent, child.agent_id, child.agent_type, at, is_background=True))

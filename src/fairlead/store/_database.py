@@ -1,24 +1,134 @@
-"""`Database`: the base class of the event store and the mail store. Knows none of their tables."""
+"""`Database`, the base class of the event store and the mail store, and `Backend`, what differs between databases.
+
+`PreparedStatement` is compiled once and run by the driver. Nothing here knows a table, and all code but the backends is
+written once for all databases.
+"""
 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from collections import namedtuple
+from contextlib import contextmanager, nullcontext
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from sqlalchemy import Select, select
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from fairlead.store._backend import translate_errors, write_transaction
+from fairlead.store._errors import StoreBusy
 from fairlead.store._head import HEAD_REVISION
 from fairlead.store._revisions import revision_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Delete, Dialect, Engine, Insert, Table, Update
+    from sqlalchemy.dialects import postgresql
+    from sqlalchemy.types import TypeEngine
 
-    from fairlead.store._backend import Backend
+    from fairlead.store._errors import StoreError
+
+    Processor = Callable[[Any], Any]
+    Statement = Select[Any] | Insert | Update | Delete
+
+WRITES = "fairlead_writes"
+"""Execution option of a connection that will write: SQLite takes the write lock when the transaction begins."""
+
+BATCH_SIZE = 500
+"""How many values fit into one statement of any database."""
+
+_Item = TypeVar("_Item")
+
+
+class Backend(Protocol):
+    """One kind of database. A new kind is a module like `_sqlite.py`, and an entry in `_urls.py`."""
+
+    location: str
+    """The file, or the URL without its password, for messages."""
+
+    engine: Engine
+
+    is_damaged: bool
+    """Whether an error since `prepare` was caused by damage."""
+
+    def prepare(self) -> tuple[str, ...]:
+        """Create the database or upgrade it to the newest revision. Return warnings for the user.
+
+        One process at a time prepares a database.
+        """
+
+    def hold_owner_lock(self) -> AbstractContextManager[None]:
+        """Return a context that holds the owner lock. Only one holder can have it; released when the process ends."""
+
+    def yield_often(self) -> None:
+        """Interrupt statements often, so that other processes can run. Called before the database is prepared."""
+
+    def durable(self, connection: Connection) -> AbstractContextManager[None]:
+        """Return a context in which a commit makes itself and all earlier commits survive a power failure."""
+
+    def sync(self) -> None:
+        """Make all commits survive a power failure. Does not block transactions."""
+
+    def translate_error(self, error: Exception) -> StoreError | None:
+        """Return the `StoreError` for a driver's error; None for any other exception."""
+
+    def used_bytes(self, connection: Connection) -> int:
+        """Return the bytes that hold data."""
+
+    def free_bytes(self, connection: Connection) -> int:
+        """Return the allocated bytes that hold no data."""
+
+    def release_space(self) -> int:
+        """Release some free space to the file system. Return the number of bytes."""
+
+    def integrity_problems(self, connection: Connection) -> tuple[str, ...]:
+        """Check the whole database and return the problems."""
+
+
+def dialect_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return the dialect's insert, which supports ON CONFLICT. SQLAlchemy has no common form for that."""
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql  # slow to import
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an insert that skips existing rows."""
+    return dialect_insert(dialect, table).on_conflict_do_nothing()
+
+
+def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence[_Item]]:
+    """Yield the items in batches that fit into one statement."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+@contextmanager
+def write_transaction(backend: Backend, *, durable: bool = False) -> Iterator[Connection]:
+    """Open a transaction that writes; a durable one survives a power failure."""
+    with backend.engine.connect() as connection:
+        connection.execution_options(**{WRITES: True})
+        with backend.durable(connection) if durable else nullcontext(), connection.begin():
+            yield connection
+
+
+@contextmanager
+def translate_errors(backend: Backend) -> Iterator[None]:
+    """Raise driver errors as `StoreError`. Other exceptions are bugs and pass unchanged."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreBusy(f"{backend.location}: all connections are in use; try again") from error
+    except Exception as error:
+        cause = error.orig if isinstance(error, DBAPIError) and isinstance(error.orig, Exception) else error
+        if (translated := backend.translate_error(cause)) is None:
+            raise
+        raise translated from error
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -90,3 +200,114 @@ class Database:
         transaction = write_transaction(self._backend, durable=durable)
         with self._write_lock, self._translate_errors(), transaction as connection:
             yield connection
+
+
+class PreparedStatement:
+    """A statement with named parameters, none of them a list. SQLAlchemy takes four to ten times as long for each run.
+
+    It runs in the connection's transaction. Without one, each query is a transaction, and two queries may see different
+    states.
+    """
+
+    def __init__(self, statement: Statement, columns: Sequence[str] | None = None) -> None:
+        """Store the statement, which is compiled when it first runs. `columns` are the columns that an insert sets."""
+        self._statement = statement
+        self._columns = columns
+        self._compiled: _Compiled | None = None
+
+    def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
+        """Return all rows of a query."""
+        if connection.dialect.name != "sqlite":
+            return connection.execute(self._statement, parameters).all()
+        compiled = self._compile(connection.dialect)
+        cursor = _driver(connection).execute(compiled.text, compiled.values(parameters))
+        return [compiled.row(values) for values in cursor]
+
+    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> int:
+        """Run a statement without results for each row of parameters. Return how many rows it changed."""
+        if connection.dialect.name != "sqlite":
+            return connection.execute(self._statement, rows).rowcount
+        compiled = self._compile(connection.dialect)
+        cursor = _driver(connection).executemany(compiled.text, [compiled.values(row) for row in rows])
+        return int(cursor.rowcount)
+
+    def _compile(self, dialect: Dialect) -> _Compiled:
+        if self._compiled is None:
+            self._compiled = _compiled(self._statement, dialect, self._columns)
+        return self._compiled
+
+
+def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> Iterable[str]:
+    """Return which of some ids a table has. They must be few enough for one statement."""
+    if connection.dialect.name != "sqlite":
+        return connection.execute(select(table.c.id).where(table.c.id.in_(ids))).scalars()
+    marks = ", ".join("?" * len(ids))
+    rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)
+    return [name for (name,) in rows]
+
+
+class _Compiled(NamedTuple):
+    """The SQL text of a statement, with SQLAlchemy's conversions of its parameters and results."""
+
+    text: str
+    parameters: tuple[tuple[str, object, Processor | None], ...]
+    """Name, default value, and the conversion for the driver."""
+    get_all: Callable[[Mapping[str, object]], Sequence[object]]
+    """Returns the parameters of a mapping that has all of them, before the conversions."""
+    converted: tuple[tuple[int, Processor], ...]
+    """The parameters that have to be converted."""
+    make_row: Callable[[Iterable[Any]], Any]
+    columns: tuple[tuple[int, Processor], ...]
+    """The columns whose values have to be converted."""
+
+    def values(self, given: Mapping[str, object]) -> list[object]:
+        """Return the parameters in the order of the text."""
+        try:
+            values = list(self.get_all(given))
+        except KeyError:
+            values = [given.get(name, value) for name, value, _ in self.parameters]
+        for at, convert in self.converted:
+            values[at] = convert(values[at])
+        return values
+
+    def row(self, values: Sequence[Any]) -> Any:
+        """Return a row as a named tuple of converted values."""
+        row = list(values)
+        for at, convert in self.columns:
+            row[at] = convert(row[at])
+        return self.make_row(row)
+
+
+def _compiled(statement: Statement, dialect: Dialect, columns: Sequence[str] | None) -> _Compiled:
+    compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
+    binds = [(name, compiled.binds[name]) for name in compiled.positiontup or ()]
+    selected = list(statement.selected_columns) if isinstance(statement, Select) else []
+    names = [str(column.key) for column in selected]
+    row: Any = namedtuple("Row", names)  # type: ignore[misc]  # noqa: PYI024 - the names are known only here
+    converters = enumerate(_implementation(column.type, dialect).result_processor(dialect, None) for column in selected)
+    parameters = [
+        (name, bind.value, _implementation(bind.type, dialect).bind_processor(dialect)) for name, bind in binds
+    ]
+    return _Compiled(
+        str(compiled),
+        tuple(parameters),
+        _getter([name for name, _, _ in parameters]),
+        tuple((at, convert) for at, (_, _, convert) in enumerate(parameters) if convert is not None),
+        row._make,
+        tuple((at, converter) for at, converter in converters if converter is not None),
+    )
+
+
+def _getter(names: Sequence[str]) -> Callable[[Mapping[str, object]], Sequence[object]]:
+    """Return a function that gets the values of several keys from a mapping."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda given: [given[name] for name in names]
+
+
+def _implementation(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:
+    return kind.dialect_impl(dialect)
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection

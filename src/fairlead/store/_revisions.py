@@ -66,9 +66,9 @@ def _create(connection: Connection) -> None:
 
     revisions = Table(REVISION_TABLE, MetaData(), Column("version_num", String(32), nullable=False))
     revisions.append_constraint(PrimaryKeyConstraint("version_num", name=f"{REVISION_TABLE}_pkc"))
-    indexes = {str(index.name): index for one in metadata.sorted_tables for index in one.indexes}
-    for one in metadata.sorted_tables:
-        connection.execute(CreateTable(one))
+    indexes = {str(index.name): index for declared in metadata.sorted_tables for index in declared.indexes}
+    for declared in metadata.sorted_tables:
+        connection.execute(CreateTable(declared))
     for name in _INDEXES:
         connection.execute(CreateIndex(indexes[name]))
     create_index(connection)

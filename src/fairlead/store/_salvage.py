@@ -34,7 +34,7 @@ _MAX_HOLES = 10_000
 _TYPES = {"TEXT": str, "INTEGER": int, "BIGINT": int, "SMALLINT": int, "BOOLEAN": int, "BLOB": bytes}
 
 _MARKS = (
-    f"INSERT OR REPLACE INTO mail_marks (name, value) VALUES ('{SALVAGED_MARK}', 1)",  # noqa: S608 - ours
+    f"INSERT OR REPLACE INTO mail_marks (name, value) VALUES ('{SALVAGED_MARK}', 1)",
     "DELETE FROM mail_marks WHERE name = 'unindexed'",
     "INSERT INTO mail_marks (name, value) SELECT 'unindexed', id FROM mail_messages ORDER BY id DESC LIMIT 1",
 )
@@ -176,7 +176,7 @@ class _TableReader:
             return 0
         try:
             return self._target.execute(
-                f'INSERT OR IGNORE INTO "{self._table}" ({self._columns}) VALUES ({self._places})',  # noqa: S608 - ours
+                f'INSERT OR IGNORE INTO "{self._table}" ({self._columns}) VALUES ({self._places})',
                 row,
             ).rowcount
         except sqlite3.IntegrityError:
@@ -190,7 +190,7 @@ class _TableReader:
 
     def _has_rowid(self) -> bool:
         try:
-            self._target.execute(f'SELECT rowid FROM "{self._table}" LIMIT 0')  # noqa: S608 - ours
+            self._target.execute(f'SELECT rowid FROM "{self._table}" LIMIT 0')
         except sqlite3.OperationalError:
             return False
         return True
@@ -202,7 +202,7 @@ class _TableReader:
         where = ""
         if after is not None:
             where = f"WHERE ({keys}) > ({', '.join('?' * len(after))})" if second else f"WHERE {key} > ?"
-        statement = f'SELECT {keys}, {self._columns} FROM "{self._table}" NOT INDEXED {where} ORDER BY {keys}'  # noqa: S608 - ours
+        statement = f'SELECT {keys}, {self._columns} FROM "{self._table}" NOT INDEXED {where} ORDER BY {keys}'
         yield from self._source.execute(statement, after or ())
 
     def _next_readable(self, after: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -15,7 +15,7 @@ from sqlalchemy import NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from fairlead.store import _files
-from fairlead.store._backend import WRITES, translate_errors, write_transaction
+from fairlead.store._database import WRITES, translate_errors, write_transaction
 from fairlead.store._errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnwritable, StoreURLError
 from fairlead.store._head import HEAD_REVISION
 from fairlead.store._revisions import known_revisions, revision_of, upgrade

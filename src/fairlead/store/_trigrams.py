@@ -31,7 +31,7 @@ def has_index(connection: Connection, table: str) -> bool:
     if connection.dialect.name != "sqlite":
         return False
     try:
-        connection.exec_driver_sql(f"SELECT rowid FROM {table} LIMIT 0")  # noqa: S608 - a constant
+        connection.exec_driver_sql(f"SELECT rowid FROM {table} LIMIT 0")
     except OperationalError:
         return False
     return True

@@ -11,7 +11,7 @@ from fairlead.store._errors import StoreURLError
 from fairlead.store._sqlite import SQLite
 
 if TYPE_CHECKING:
-    from fairlead.store._backend import Backend
+    from fairlead.store._database import Backend
 
 
 def backend_for(url: str) -> Backend:

@@ -1,4 +1,4 @@
-"""A `Struct` in Python with those features of msgspec's that deciding one event needs.
+"""A `Struct` in Python, with the features of msgspec's that are needed to decide one event.
 
 These are fields, defaults, equality and copies. The fields of a class are known by the text of their annotations, which
 are never evaluated. Nothing is validated: values come from constructors, and from files that this version has written.
@@ -237,7 +237,7 @@ def _convert_item(item: Any, annotation: str, owner: Any) -> Any:
         return convert(item, kind)
     if kind:
         inner = annotation.partition("[")[2].rpartition("]")[0]
-        item = [_convert_item(one, inner, owner) for one in item]
+        item = [_convert_item(element, inner, owner) for element in item]
     return tuple(item) if annotation.startswith("tuple[") else item
 
 

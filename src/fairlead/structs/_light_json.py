@@ -1,7 +1,7 @@
 """JSON as msgspec reads and writes it, with the C functions of the module `json`.
 
-`json` itself takes 2 ms to import. Input that msgspec would read differently raises `NeedsMsgspec`: text that is no
-JSON, numbers beyond a float, surrogates. Only CPython has these functions, and only there light structs are used.
+`json` itself takes 2 ms to import. Input that msgspec would read differently raises `NeedsMsgspec`: text that is not
+JSON, numbers beyond a float, surrogates. Only CPython has these functions, so light structs are only used there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _scan: Any = make_scanner(_Scanning)  # type: ignore[arg-type]  # it takes whate
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode a value, or a struct. Raise `UnicodeEncodeError` if a text has surrogates that are not pairs."""
+    """Encode a value, or a struct. Raise `UnicodeEncodeError` if a text has unpaired surrogates."""
     return _encode(value).encode()
 
 

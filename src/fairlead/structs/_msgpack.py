@@ -41,51 +41,51 @@ def unpack(data: bytes) -> Any:
     return value
 
 
-def _read(data: bytes, at: int) -> tuple[Any, int]:
-    first = data[at]
-    at += 1
+def _read(data: bytes, offset: int) -> tuple[Any, int]:
+    first = data[offset]
+    offset += 1
     for end, kind in _FIXED:
         if first < end:
-            return (first, at) if kind == "number" else _read_sized(data, at, kind, first & _FIXED_SIZE[kind])
+            return (first, offset) if kind == "number" else _read_sized(data, offset, kind, first & _FIXED_SIZE[kind])
     if first in _CONSTANTS:
-        return _CONSTANTS[first], at
+        return _CONSTANTS[first], offset
     if first in _NUMBERS:
-        end = at + _NUMBERS[first]
-        return _integer(data, at, end, signed=first >= _FIRST_SIGNED), end
+        end = offset + _NUMBERS[first]
+        return _integer(data, offset, end, signed=first >= _FIRST_SIGNED), end
     if first in _SIZED:
         kind, size = _SIZED[first]
-        return _read_sized(data, at + size, kind, _integer(data, at, at + size))
+        return _read_sized(data, offset + size, kind, _integer(data, offset, offset + size))
     if first == _FLOAT:
-        return _float(_integer(data, at, at + 8)), at + 8
-    return first - 256, at  # a small negative number
+        return _float(_integer(data, offset, offset + 8)), offset + 8
+    return first - 256, offset  # a small negative number
 
 
-def _integer(data: bytes, at: int, end: int, *, signed: bool = False) -> int:
+def _integer(data: bytes, offset: int, end: int, *, signed: bool = False) -> int:
     if end > len(data):
         raise IndexError("the end is missing")
-    return int.from_bytes(data[at:end], "big", signed=signed)
+    return int.from_bytes(data[offset:end], "big", signed=signed)
 
 
 def _float(bits: int) -> float:
-    """Return the number with these bits. Uses a view of memory, because `struct` is a library to load."""
+    """Return the number with these bits. Uses a `memoryview`, because importing `struct` takes time."""
     return memoryview(bits.to_bytes(8, sys.byteorder)).cast("d")[0]
 
 
-def _read_sized(data: bytes, at: int, kind: str, size: int) -> tuple[Any, int]:
+def _read_sized(data: bytes, offset: int, kind: str, size: int) -> tuple[Any, int]:
     if kind in {"text", "bytes"}:
-        end = at + size
+        end = offset + size
         if end > len(data):
             raise IndexError("the end is missing")
-        part = data[at:end]
+        part = data[offset:end]
         return (part.decode() if kind == "text" else part), end
     if kind == "list":
         items = []
         for _ in range(size):
-            item, at = _read(data, at)
+            item, offset = _read(data, offset)
             items.append(item)
-        return items, at
+        return items, offset
     pairs = {}
     for _ in range(size):
-        key, at = _read(data, at)
-        pairs[key], at = _read(data, at)
-    return pairs, at
+        key, offset = _read(data, offset)
+        pairs[key], offset = _read(data, offset)
+    return pairs, offset

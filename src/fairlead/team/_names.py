@@ -60,7 +60,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
     match = _USER_INFO.match(url)
     if match and "@" in match[2]:
         secrets.append(match[2].rpartition("@")[0].partition(":")[2])
-    return tuple(text for one in secrets for text in dict.fromkeys((one, unquote(one))) if text)
+    return tuple(text for secret in secrets for text in dict.fromkeys((secret, unquote(secret))) if text)
 
 
 def check_relay_url(url: str) -> str:

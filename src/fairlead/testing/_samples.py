@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Event)
 def make(event: type[E], /, **changes: Any) -> E:
     """Return a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
     parsed = parse(make_payload(event, **changes))
-    assert isinstance(parsed, event)  # noqa: S101 - the sample has the event's own name
+    assert isinstance(parsed, event)  # the sample has the event's own name
     return parsed
 
 

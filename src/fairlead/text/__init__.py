@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from fairlead.text._printable import (
         first_line,
         one_line,
+        one_lines,
         printable,
         printable_block,
+        printable_bodies,
         printable_lines,
         quoted,
         truncate,
     )
-    from fairlead.text._unicode import replace_surrogates
+    from fairlead.text._unicode import replace_surrogates, replace_surrogates_in
     from fairlead.text._units import ago, clock, compact_number, duration, money, start_of_day
     from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
@@ -33,11 +35,14 @@ __all__ = [
     "fit_end",
     "money",
     "one_line",
+    "one_lines",
     "printable",
     "printable_block",
+    "printable_bodies",
     "printable_lines",
     "quoted",
     "replace_surrogates",
+    "replace_surrogates_in",
     "start_of_day",
     "table",
     "truncate",
@@ -50,13 +55,15 @@ __getattr__ = lazy_exports(
         "_printable": (
             "first_line",
             "one_line",
+            "one_lines",
             "printable",
             "printable_block",
+            "printable_bodies",
             "printable_lines",
             "quoted",
             "truncate",
         ),
-        "_unicode": ("replace_surrogates",),
+        "_unicode": ("replace_surrogates", "replace_surrogates_in"),
         "_units": ("ago", "clock", "compact_number", "duration", "money", "start_of_day"),
         "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 MAX_LINE = 400
 """The default limit of a line, in characters."""
 
@@ -50,9 +54,19 @@ def printable_lines(text: str) -> list[str]:
     return printable_block(text).strip("\n").split("\n")
 
 
+def printable_bodies(texts: Iterable[str]) -> list[list[str]]:
+    """Return the lines of each of several texts, as `printable_lines` does."""
+    return [printable_lines(text) for text in texts]
+
+
 def one_line(text: str, limit: int = MAX_LINE) -> str:
     """Return a text with every run of white space as one space, safe to show and cut to `limit` characters."""
     return truncate(printable(" ".join(text[: 4 * limit].split())), limit)
+
+
+def one_lines(texts: Iterable[tuple[str, int]]) -> list[str]:
+    """Return each of several texts as one line, cut to the number of characters that is given with it."""
+    return [one_line(text, limit) for text, limit in texts]
 
 
 def first_line(text: str) -> str:

@@ -12,3 +12,8 @@ def replace_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def replace_surrogates_in(*texts: str) -> list[str]:
+    """Return each of several texts as valid Unicode."""
+    return [text if text.isascii() else replace_surrogates(text) for text in texts]

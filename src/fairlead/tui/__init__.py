@@ -11,7 +11,7 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.tui._app import WatchApp
-    from fairlead.tui._plain import count_sessions, plain_view, project_of, row_texts
+    from fairlead.tui._plain import count_sessions, folder_name, plain_view, row_texts
     from fairlead.tui._session_control import (
         end_session,
         interrupt_session,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         transcript_lines,
     )
     from fairlead.tui._source import SessionSource, SessionsReset, fetch_sessions
-    from fairlead.tui._tmux import jump
+    from fairlead.tui._tmux import go_to_pane
     from fairlead.tui.model._projects import Location, find_location
     from fairlead.tui.model._view import View
 
@@ -35,10 +35,10 @@ __all__ = [
     "end_session",
     "fetch_sessions",
     "find_location",
+    "folder_name",
+    "go_to_pane",
     "interrupt_session",
-    "jump",
     "plain_view",
-    "project_of",
     "require_process",
     "row_texts",
     "send_mail",
@@ -58,9 +58,9 @@ __getattr__ = lazy_exports(
             "show_in_pager",
             "transcript_lines",
         ),
-        "_tmux": ("jump",),
+        "_tmux": ("go_to_pane",),
         "_source": ("SessionSource", "SessionsReset", "fetch_sessions"),
-        "_plain": ("count_sessions", "plain_view", "project_of", "row_texts"),
+        "_plain": ("count_sessions", "plain_view", "folder_name", "row_texts"),
         "model._projects": ("Location", "find_location"),
         "model._view": ("View",),
     },

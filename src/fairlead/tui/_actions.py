@@ -143,7 +143,7 @@ class Actions:
             return
         try:
             require_here(session, "its pane is there")
-            self._app.show_message(await _tmux.jump(*self._pane_of(session)))
+            self._app.show_message(await _tmux.go_to_pane(*self._pane_of(session)))
         except FairleadError as error:
             self._app.show_message(str(error))
 

@@ -44,7 +44,7 @@ class Answers:
         except (FairleadError, msgspec.ValidationError) as error:
             self._app.show_message(str(error))
             return
-        question = next((one for one in listed.questions if one.session_id == session.id), None)
+        question = next((candidate for candidate in listed.questions if candidate.session_id == session.id), None)
         if question is None:
             self._app.show_message(_refusal_text(session, listed))
         else:

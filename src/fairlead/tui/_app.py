@@ -20,7 +20,6 @@ from fairlead.tui._questions import FullQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui._team_source import HostChanged, LastContacts, TeamSource
 from fairlead.tui.model._detail import detail_of
-from fairlead.tui.model._hierarchy import folder_of
 from fairlead.tui.model._hosts import HostStatus, TeamSessions
 from fairlead.tui.model._keys import hints
 from fairlead.tui.model._layout import column_headings, columns, summary
@@ -80,7 +79,7 @@ class WatchApp(App[None]):
     #connection { display: none; }
     """
 
-    def __init__(  # noqa: PLR0913 - a test sets the clock and the folders
+    def __init__(
         self,
         source: SessionSource | None,
         view: View | None = None,
@@ -162,7 +161,7 @@ class WatchApp(App[None]):
         """Apply an update to the tree at once. It is drawn with the next drawing."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
-            self._locator.request(folder_of(update.session), self.clock())
+            self._locator.request(update.session.folder, self.clock())
         elif isinstance(update, SessionRemoved):
             self.sessions.drop(update.id)
         elif isinstance(update, SessionsReset):
@@ -195,7 +194,7 @@ class WatchApp(App[None]):
 
     def _locate_all(self) -> None:
         costs = self.sessions.costs
-        for folder in {*self.sessions.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
+        for folder in {*self.sessions.folders(), *(cost.folder for cost in (costs.sessions if costs else ()))}:
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from fairlead.ipc import open_stream
-from fairlead.sessions import Absence, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from fairlead.tui.model._history import HistoryView
@@ -42,9 +42,9 @@ class HistorySource:
         path = f"/v1/history/{quote(session_id, safe='')}?limit={_EVENTS}"
         return msgspec.json.decode(await self._get(path), type=SessionHistory)
 
-    async def absence(self, since: float) -> Absence:
+    async def absence(self, since: float) -> AbsenceSummary:
         """Return the summary of the events since a time."""
-        return msgspec.json.decode(await self._get(f"/v1/absence?since={since!r}"), type=Absence)
+        return msgspec.json.decode(await self._get(f"/v1/absence?since={since!r}"), type=AbsenceSummary)
 
     async def note_presence(self) -> float:
         """Report that the user is present. Return when they left if they were away, else 0."""

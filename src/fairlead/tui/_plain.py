@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._totals import Totals
 
 
-def plain_view(  # noqa: PLR0913 - keyword-only
+def plain_view(
     sessions: Iterable[Session],
     view: View,
     now: float,
@@ -35,7 +35,7 @@ def plain_view(  # noqa: PLR0913 - keyword-only
     for host in hosts:
         team.put(host.host, host.sessions, HostStatus(now - host.age, host.left_out), now)
     tree.costs = costs
-    for folder in {*tree.folders(), *(one.folder for one in (costs.sessions if costs else ()))}:
+    for folder in {*tree.folders(), *(cost.folder for cost in (costs.sessions if costs else ()))}:
         tree.set_location(folder, find_location(folder))
     cols = columns(cells, has_usage=tree.has_usage)
     lines = tree.lines(view, now)
@@ -60,7 +60,6 @@ def row_texts(session: Session) -> tuple[str, str, str]:
     return display_name(session), activity_text(session), evidence_text(session)
 
 
-def project_of(session: Session) -> str:
+def folder_name(session: Session) -> str:
     """Return the name of the folder that a session works in."""
-    folder = session.project or session.cwd
-    return one_line(folder.rstrip("/").rpartition("/")[2]) or "no folder"
+    return one_line(session.folder.rstrip("/").rpartition("/")[2]) or "no folder"

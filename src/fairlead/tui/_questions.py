@@ -34,7 +34,7 @@ class FullQuestions:
         return self._text if bounded_question(self._text) == about else about
 
     async def _request(self, session: Session) -> None:
-        assert self._app.source is not None  # noqa: S101 - checked by the caller
+        assert self._app.source is not None
         try:
             text = await self._app.source.question(session.id)
         except (FairleadError, msgspec.DecodeError):

@@ -107,10 +107,14 @@ def send_mail(session: Session, text: str, at: str | None = None) -> str:
         raise NotPossible("it waits in a dialog at its start, and reads no mail yet")
     main = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
     document = _ask("GET", "agents?all=true", None, at)
-    names = (one["name"] for one in document["agents"] if (one["session"], one["agent_id"]) == (main, session.agent_id))
+    names = (
+        agent["name"]
+        for agent in document["agents"]
+        if (agent["session"], agent["agent_id"]) == (main, session.agent_id)
+    )
     if session.host:
-        agents = (one for host in document["hosts"] if host["host"] == session.host for one in host["agents"])
-        names = (one["name"] for one in agents if f"{one['session']}@{session.host}" == session.id)
+        agents = (agent for host in document["hosts"] if host["host"] == session.host for agent in host["agents"])
+        names = (agent["name"] for agent in agents if f"{agent['session']}@{session.host}" == session.id)
     name = next(names, "")
     if not name:
         raise NotPossible("it has no mailbox: no event of it has arrived")

@@ -18,7 +18,7 @@ class NoPane(FairleadError):
     """A pane cannot be reached. The message has the reason."""
 
 
-async def jump(tmux: str, pane: str) -> str:
+async def go_to_pane(tmux: str, pane: str) -> str:
     """Switch to a pane, and return a message.
 
     The window and pane are selected first, so that a tmux client that attaches later shows the pane.

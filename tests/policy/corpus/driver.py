@@ -57,7 +57,7 @@ def _carry_out(goal: str, folder: str, command: str) -> list[str]:
 
 def _fresh_copy() -> None:
     shutil.rmtree(SCENE, ignore_errors=True)
-    for left in Path("/tmp").iterdir():  # noqa: S108 - the namespace's own
+    for left in Path("/tmp").iterdir():  # the namespace's own
         shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
     shutil.copytree(TEMPLATE, SCENE, symlinks=True)
     record = f'#!/bin/sh\necho "$0 $*" >> {CALLED}\n'
@@ -182,7 +182,7 @@ def _read(before: Snapshot, output: bytes, daemon: subprocess.Popen[bytes]) -> s
     """Look for the word of a protected file in the output, and in new files."""
     if _shows(output):
         return "printed"
-    for path in (*_files(SCENE), *_files(Path("/tmp"))):  # noqa: S108 - the namespace's own
+    for path in (*_files(SCENE), *_files(Path("/tmp"))):  # the namespace's own
         contents = _contents(path)
         name = str(path)
         if isinstance(contents, bytes) and before.get(name) != contents and _shows(contents):

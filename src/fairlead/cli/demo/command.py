@@ -214,8 +214,8 @@ def _read_answer(code: int, stdout: bytes, stderr: bytes) -> tuple[str, str]:
         return "blocked", str(reason or stderr.decode(errors="replace"))
     if code:
         return "failed", f"exit code {code}: {stderr.decode(errors='replace')}"
-    words = {"ask": "asked", "allow": "allowed", "deny": "blocked"}
-    return words.get(permission, "said" if answer else "none"), str(reason)
+    verdicts = {"ask": "asked", "allow": "allowed", "deny": "blocked"}
+    return verdicts.get(permission, "said" if answer else "none"), str(reason)
 
 
 def _launcher_kind(launcher: str) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from time import localtime, strftime
 from typing import TYPE_CHECKING
 
-from fairlead.cli.support.screen import stdout_screen
+from fairlead.cli.support.invocation import stdout_screen
 from fairlead.text import first_line, fit
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from fairlead.cli.support.client_options import (
     version_option,
 )
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.param_types import OneOf
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_lines
 from fairlead.clients import (
     DEFAULT_CLIENT,
     InstallRequest,

@@ -10,8 +10,8 @@ import msgspec
 from fairlead.cli.hooks.policy_text import with_hook, without_hook
 from fairlead.cli.policy.trust_hooks import TrustError, trust_hook_file
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person, yes_option
-from fairlead.cli.support.screen import print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     find_layers,
@@ -115,9 +115,9 @@ def _change(policy: str, before: bytes, text: bytes, expected: tuple[str, ...]) 
 @_user_option
 @yes_option
 def remove(*, file: str, is_user: bool, yes: bool) -> int:
-    """Take a file with hooks of your own out of the policy.
+    """Remove a file with hooks of your own from the policy.
 
-    It stays trusted; `fairlead untrust` takes that back.
+    It stays trusted; `fairlead untrust` revokes that.
     """
     path = os.path.abspath(file)
     policy = _policy_file(is_user=is_user)
@@ -125,7 +125,7 @@ def remove(*, file: str, is_user: bool, yes: bool) -> int:
     listed = _listed(before, policy)
     if path not in listed:
         raise UsageError(f"{policy} does not list {path}; see fairlead hooks list")
-    require_person(f"take {path} out of {policy}", assume_yes=yes)
+    require_person(f"remove {path} from {policy}", assume_yes=yes)
     names = [name for name in parse_layer(before, policy).policy.hooks if hook_path(policy, name) == path]
     is_trusted = _change(policy, before, without_hook(before, names), tuple(other for other in listed if other != path))
     end = "" if is_trusted else f"; sessions that began with it keep its hooks until: fairlead trust {policy}"

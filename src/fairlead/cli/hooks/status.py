@@ -18,7 +18,7 @@ from fairlead.cli.support.client_options import (
     version_option,
 )
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.clients import InstallError, find_launcher, format_version, is_python_launcher, launcher_folders
 
 

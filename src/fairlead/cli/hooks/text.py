@@ -108,7 +108,7 @@ def warning_lines(
             f"{request.launcher.hook}; to install for yourself only: --scope local"
         )
     if scope == "local" and is_ignored is False:
-        yield f"warning: git does not ignore {plan.before.file}; add it to .gitignore, its paths are of this machine"
+        yield f"warning: git does not ignore {plan.before.file}; add it to .gitignore: its paths are of this machine"
     yield from (f"warning: {line}" for line in client.installer.warnings(plan.result.text))
 
 
@@ -121,7 +121,7 @@ def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
 def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
     """Yield how the install changed the skill file."""
     if change == "kept":
-        yield f"warning: {file} was changed by somebody, so it is left unchanged"
+        yield f"warning: {file} was changed by someone else, so it is left unchanged"
     elif change not in {None, "absent"}:
         yield f"skill {change}: {file}"
 

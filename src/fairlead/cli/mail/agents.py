@@ -9,15 +9,14 @@ import msgspec
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
+from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
+from fairlead.cli.support.invocation import Screen, current, stdout_screen
 from fairlead.cli.support.param_types import CallerPath
-from fairlead.cli.support.screen import Screen, stdout_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 
 _REACH = {"now": "listening", "at its next event": "next event", "at its next prompt": "next prompt"}
@@ -109,7 +108,7 @@ def _activity(fields: Document | None) -> str:
     "agents", cls=Command, examples=("fairlead agents", "fairlead agents --all --json"), exit_codes=LIST_EXIT_CODES
 )
 @click.option("--project", metavar="DIR", type=CallerPath(file_okay=False), help="List the agents of this project.")
-@click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, also those that have ended.")
+@click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, including ended ones.")
 @click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
 @caller_options
 def agents(caller: Caller, *, project: str | None, **given: Any) -> int:

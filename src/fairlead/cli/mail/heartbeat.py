@@ -6,7 +6,7 @@ import click
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 
 
 def to_request(*, session_start: bool) -> Request:

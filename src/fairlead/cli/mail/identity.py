@@ -8,13 +8,13 @@ import click
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _EXIT_CODES = ((0, "done"), (1, "there is no such session, or it is not yours"))
 

@@ -10,14 +10,14 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
-from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
+from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
+from fairlead.cli.support.invocation import Screen, stdout_screen
 from fairlead.cli.support.param_types import MESSAGE, Number
-from fairlead.cli.support.screen import Screen, stdout_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _MAX_MESSAGES = 200
 

@@ -10,16 +10,15 @@ import msgspec
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
+from fairlead.cli.support.invocation import Screen, current, stdout_screen
 from fairlead.cli.support.param_types import Duration
-from fairlead.cli.support.screen import Screen, stdout_screen
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _MAX_SECONDS = 24 * 3600.0
 

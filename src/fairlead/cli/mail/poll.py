@@ -13,17 +13,16 @@ import msgspec
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail
+from fairlead.cli.support.daemon_client import Request, ask_mail
+from fairlead.cli.support.invocation import current, print_error, print_lines
 from fairlead.cli.support.param_types import Duration, OneOf
-from fairlead.cli.support.screen import print_error, print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.ipc import ConnectionLost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _FORMATS = ("text", "json", "hook", "context")
 _MAX_WAIT = 86400.0

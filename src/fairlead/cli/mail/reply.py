@@ -11,13 +11,13 @@ from fairlead.cli.mail.send import Draft, draft_options, to_text
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
 
 
-def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:  # noqa: PLR0913 - the message, and when it is sent
+def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:
     """Return the request that sends the answer. Raise `UsageError` if it is empty."""
     if not body.strip():
         raise UsageError("reply: there is nothing to send; give a text, --file FILE, or a lone dash for stdin")

@@ -12,15 +12,15 @@ import msgspec
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document, read_body
 from fairlead.cli.support.param_types import CallerPath, Duration, OneOf
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _PRIORITIES = ("urgent", "normal", "low")
 _INTENTS = ("request", "inform", "ack")
@@ -73,12 +73,12 @@ def split_words(words: Sequence[str], to: Sequence[str], draft: Draft) -> tuple[
     `words` has a mark at the position of the first option. With a subject, a plain word before the mark may be a
     recipient, too.
     """
-    at = words.index(_FIRST_OPTION) if _FIRST_OPTION in words else len(words)
+    index = words.index(_FIRST_OPTION) if _FIRST_OPTION in words else len(words)
     names = [word for word in words if word != _FIRST_OPTION]
     named = [name for value in to for name in value.split(",")]
     body = ""
     is_given = draft.file is not None or draft.body is not None
-    if names and not is_given and (named or (len(names) > 1 and _is_text(names, at, draft))):
+    if names and not is_given and (named or (len(names) > 1 and _is_text(names, index, draft))):
         body = names.pop()
     if named and names:
         raise UsageError(f"send: unexpected argument {names[0]!r}; put the text in quotes")
@@ -143,7 +143,7 @@ class _SendCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words, with the mark before the first option."""
         options = ("--", *(name for param in self.params for name in param.opts if isinstance(param, click.Option)))
-        first = next((at for at, word in enumerate(args) if word.partition("=")[0] in options), len(args))
+        first = next((index for index, word in enumerate(args) if word.partition("=")[0] in options), len(args))
         return super().parse_args(ctx, [*args[:first], _FIRST_OPTION, *args[first:]] if first < len(args) else args)
 
 

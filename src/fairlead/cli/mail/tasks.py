@@ -8,13 +8,13 @@ import click
 
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import Request, ask_mail, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 
 def to_request(folder: str, *, show_all: bool) -> Request:

@@ -9,14 +9,14 @@ import click
 from fairlead.cli.support.caller import Caller, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_topics
-from fairlead.cli.support.mail_client import LIST_EXIT_CODES, Request, ask_mail, print_document
-from fairlead.cli.support.screen import Screen, stdout_screen
+from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
+from fairlead.cli.support.invocation import Screen, stdout_screen
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _EXIT_CODES = ((0, "done"), (1, "it is no valid name for a topic, or no daemon answers"))
 _NAME = (("NAME", "the topic, with or without its #"),)

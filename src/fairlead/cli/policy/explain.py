@@ -11,9 +11,8 @@ import msgspec
 from fairlead.cli.policy.explanation import event_of
 from fairlead.cli.policy.explanation import explain as explain_event
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Text
-from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse

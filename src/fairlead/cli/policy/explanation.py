@@ -140,8 +140,8 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
 
 def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
     """Yield the checks. To those that did not match, add the text that the rule was compared with."""
-    for at, check in enumerate(verdict.checks):
-        subject = next((text for begin, text in reversed(verdict.subjects) if begin <= at), "")
+    for index, check in enumerate(verdict.checks):
+        subject = next((text for begin, text in reversed(verdict.subjects) if begin <= index), "")
         is_named = subject and not check.matched
         yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
 
@@ -161,10 +161,12 @@ def _sets_unparsable(layer: Layer) -> bool:
 
 def _check_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     for layer in layers:
-        for at, rule in enumerate(layer.policy.user_prompt_submit.context_rules):
+        for index, rule in enumerate(layer.policy.user_prompt_submit.context_rules):
             matched = context_rule_applies(rule, PatternSearch(event.prompt))
             why = "found in the prompt" if matched else "not found in the prompt" if rule.enabled else "not enabled"
-            yield RuleCheck(f"userPromptSubmit.contextRules[{at}]", rule.pattern, layer.file, matched=matched, why=why)
+            yield RuleCheck(
+                f"userPromptSubmit.contextRules[{index}]", rule.pattern, layer.file, matched=matched, why=why
+            )
 
 
 def _check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:

@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead.cli.policy.explanation import event_of, explain
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import PolicyError, find_layers, read_layer
 

@@ -16,8 +16,8 @@ from fairlead.cli.policy.trust_hooks import (
     trust_hook_file,
 )
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person
-from fairlead.cli.support.screen import print_lines
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     Layer,
@@ -144,14 +144,14 @@ def trust(*, path: str, assume_yes: bool, lists: bool, as_json: bool) -> int:
 @click.argument("path", metavar="[PATH]", default=".", type=click.Path())
 @click.option("--yes", "assume_yes", is_flag=True, help="Do not ask for a confirmation.")
 def untrust(*, path: str, assume_yes: bool) -> int:
-    """Take back the trust in a policy file.
+    """Revoke the trust in a policy file.
 
     Its rules still apply. A session that began in its folder still trusts the version of that time.
     """
     file = os.path.abspath(path) if read_trusted(path) else _policy_at(path)
     if read_trusted(file) is None:
         raise UsageError(f"{file} is not trusted; see fairlead trust --list")
-    require_person(f"take back the trust in {file}", assume_yes=assume_yes)
+    require_person(f"revoke the trust in {file}", assume_yes=assume_yes)
     try:
         remove_trusted(file)
     except OSError as error:

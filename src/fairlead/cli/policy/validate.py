@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
     Diagnostic,
@@ -176,7 +176,7 @@ def to_text(result: Result) -> Iterator[str]:
         hooks = f", {_plural(checked.hooks, 'hook file')}" if checked.hooks else ""
         yield f"{checked.file}: valid: {amount}{hooks}"
     if result.guards:
-        yield f"in force beside the rules: {', '.join(result.guards)}"
+        yield f"in force besides the rules: {', '.join(result.guards)}"
     several = len({*(hook.policy for hook in result.hooks), *(pattern.policy for pattern in result.patterns)}) > 1
     for hook in result.hooks:
         where = f"{hook.policy}: " if several else ""
@@ -192,7 +192,7 @@ def describe_count(pattern: PatternMatches) -> str:
     """Return how many files a pattern matches, in words."""
     number = _plural(pattern.count, "file") if pattern.count else "no file"
     if not pattern.complete:
-        number = f"{number} or more" if pattern.count else "no file among the first that were looked at"
+        number = f"{number} or more" if pattern.count else "no file among the first that were checked"
     return f"{number} now" + (f"; {pattern.hint}" if pattern.hint else "")
 
 

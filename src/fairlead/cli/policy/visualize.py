@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.cli.policy.validate import describe_count, find_checked_layers
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_lines
+from fairlead.cli.support.invocation import print_lines
 from fairlead.errors import UsageError
 from fairlead.policy import matched_files
 
@@ -65,9 +65,9 @@ def _rules(layer: Layer, name: str) -> Iterator[ShownRule]:
         if value:
             yield ShownRule(setting, layer.file, _SWITCHES[name])
         return
-    for at, entry in enumerate(value):
+    for index, entry in enumerate(value):
         words = _tool_rule(entry) if name == "toolUsageValidation" else _file_rule(entry)
-        yield ShownRule(f"{setting}[{at}]", layer.file, words)
+        yield ShownRule(f"{setting}[{index}]", layer.file, words)
 
 
 def _file_rule(entry: str | dict[str, Any]) -> str:

@@ -14,8 +14,8 @@ import msgspec
 from fairlead.cli.sessions.listing import request_sessions, state_name
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.invocation import print_line, print_lines
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_line, print_lines
 from fairlead.errors import UsageError
 from fairlead.sessions import Session
 from fairlead.text import duration, one_line
@@ -113,12 +113,12 @@ def go(session: str, *, as_json: bool) -> int:
     """
     import asyncio
 
-    from fairlead.tui import jump
+    from fairlead.tui import go_to_pane
 
     refuse_below_session("go to a session's pane")
     sessions = _sessions()
     main = _main_of(find_session(sessions, session), sessions)
-    return _done(main, asyncio.run(jump(main.tmux, main.pane)), as_json=as_json)
+    return _done(main, asyncio.run(go_to_pane(main.tmux, main.pane)), as_json=as_json)
 
 
 @_session_command("mail", "fairlead sessions mail 5f0c8a4e 'The build is green again.'")

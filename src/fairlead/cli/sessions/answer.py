@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import request_daemon
+from fairlead.cli.support.invocation import print_line, print_lines
 from fairlead.cli.support.param_types import OneOf
-from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import FairleadError, UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.text import duration, one_line, printable_lines

@@ -15,11 +15,10 @@ import msgspec
 
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
+from fairlead.cli.support.daemon_client import request_daemon
 from fairlead.cli.support.durations import parse_duration
-from fairlead.cli.support.invocation import current
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Number, Text
-from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.sessions import HistoryPage, SessionHistory
@@ -267,7 +266,7 @@ def _cut(line: str, columns: int) -> str:
 @click.option("--host", metavar="NAME", type=Text(), default=None, help="Only sessions of this host of the team.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(**given: Any) -> int:
-    """Show what sessions did and cost, also those that have ended.
+    """Show what sessions did and cost, including ended ones.
 
     The most recently active session comes first: its start, its duration, its cost since the time of `--since`, its
     tool calls, id and project, and its first prompt. Shows what was recorded, without secrets, as far back as

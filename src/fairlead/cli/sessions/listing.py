@@ -12,11 +12,9 @@ import msgspec
 
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.mail_client import user_mail
+from fairlead.cli.support.daemon_client import request_daemon, user_mail
+from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, OneOf
-from fairlead.cli.support.screen import print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
 from fairlead.sessions import AttentionNeeded, Costs, HostSessions, Session, Working, team_sessions
@@ -49,7 +47,7 @@ def state_name(session: Session) -> str:
     return "working" if isinstance(session.state, Working) else "idle"
 
 
-def running(sessions: Iterable[Session]) -> list[Session]:
+def running_sessions(sessions: Iterable[Session]) -> list[Session]:
     """Return the sessions that have not ended. The parent of a subagent is the nearest ancestor among them."""
     by_id = {session.id: session for session in sessions}
     live = []
@@ -68,7 +66,7 @@ def to_line(sessions: Iterable[Session], now: float, costs: Costs = Costs()) -> 
 
     It is "" if no session runs. The sessions are counted as in `fairlead watch`.
     """
-    from fairlead.tui import count_sessions, project_of, row_texts
+    from fairlead.tui import count_sessions, folder_name, row_texts
 
     totals, needing = count_sessions(sessions, now)
     counts = ((totals.working, "working"), (totals.idle, "idle"), (totals.stale, "stale"))
@@ -76,14 +74,14 @@ def to_line(sessions: Iterable[Session], now: float, costs: Costs = Costs()) -> 
     if needing:
         first = needing[0]
         more = f" and {len(needing) - 1} more" if len(needing) > 1 else ""
-        parts.insert(0, f"! {project_of(first)}: {one_line(row_texts(first)[1], _MAX_QUESTION)}{more}")
+        parts.insert(0, f"! {folder_name(first)}: {one_line(row_texts(first)[1], _MAX_QUESTION)}{more}")
     parts += [f"{'≤ ' if costs.at_most else ''}{money(costs.usd)} today"] if costs.usd and parts else []
     return " | ".join(parts)
 
 
 def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
     """Yield two lines for each session, those that need the user first."""
-    from fairlead.tui import project_of, row_texts
+    from fairlead.tui import folder_name, row_texts
 
     if not sessions:
         yield "no session is running"
@@ -92,7 +90,7 @@ def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
         name, activity, source = row_texts(session)
         shown_id = one_line(session.agent_id if session.is_child else session.id)[:_SHOWN_ID]
         lasts = duration(session.in_state(now))
-        yield f"{_LABELS[state_name(session)]:<11}  {lasts:>7}  {shown_id:<8}  {project_of(session):<16}  {name}"
+        yield f"{_LABELS[state_name(session)]:<11}  {lasts:>7}  {shown_id:<8}  {folder_name(session):<16}  {name}"
         if activity or source:
             yield f"{'':<31}{activity}{'  ' if activity else ''}[{source}]"
 
@@ -103,7 +101,7 @@ def hosts_to_text(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
         yield ""
         stale = "; NO CONTACT since, its last update" if host.is_stale else ""
         yield f"{one_line(host.host)}, as of {duration(host.age)} ago{stale}:"
-        yield from (f"  {line}" for line in to_text(running(host.sessions), now))
+        yield from (f"  {line}" for line in to_text(running_sessions(host.sessions), now))
         if host.left_out:
             yield f"  and {host.left_out} more"
 
@@ -115,7 +113,7 @@ def hosts_to_line(hosts: Iterable[HostSessions], now: float) -> Iterator[str]:
             yield f"{one_line(host.host)}: {line}"
 
 
-def to_tree(  # noqa: PLR0913 - keyword-only
+def to_tree(
     sessions: Sequence[Session],
     *,
     show_ended: bool,
@@ -223,7 +221,7 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
     """Yield the events of the stream until the deadline.
 
-    The first event is empty, so that the caller checks the present sessions first.
+    The first event is empty, so that the caller checks the current sessions first.
     """
     yield "", None
     while (left := deadline - monotonic()) > 0:
@@ -285,7 +283,7 @@ def list_sessions(*, show_all: bool, tree: bool, line: bool, here: bool, as_json
     document = request_sessions()
     known = _to_sessions(document["sessions"])
     hosts = () if here else _to_hosts(document)
-    sessions = known if show_all else running(known)
+    sessions = known if show_all else running_sessions(known)
     if as_json:
         host_rows = [{**msgspec.to_builtins(host), "sessions": _rows(host.sessions, document["now"])} for host in hosts]
         print_line(json.dumps({**to_document(sessions, document["now"], document.get("costs")), "hosts": host_rows}))

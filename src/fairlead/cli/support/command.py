@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.cli.support.invocation import current
-from fairlead.cli.support.param_types import mark_texts, unmark
 from fairlead.cli.support.usage_errors import unknown_command
 from fairlead.errors import UsageError
 from fairlead.lazy import light_imports
@@ -25,6 +25,9 @@ HELP_WIDTH = 100
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
 _BEFORE_SUBCOMMAND = frozenset({"--as", "--session", "--session-id"})
 """Options with a value that may stand before a subcommand: `fairlead topics --as NAME join TOPIC`."""
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+_MARK = "\0"
+"""Prefix of a text that begins with a dash, while Click parses. No word of a command line can contain it."""
 
 
 class _FixedParams(click.Command):
@@ -102,6 +105,26 @@ class Command(_FixedParams):
         if self.exit_codes:
             with formatter.section("Exit codes"):
                 formatter.write_dl([(str(code), meaning) for code, meaning in self.exit_codes])
+
+
+def mark_texts(args: Sequence[str]) -> list[str]:
+    """Mark words such as `- a list` and `-5 degrees`, which Click would take for options. After `--` all are texts."""
+    end = args.index("--") if "--" in args else len(args)
+    return [f"{_MARK}{word}" if _is_text(word) else word for word in args[:end]] + list(args[end:])
+
+
+def unmark(value: Any) -> Any:
+    """Return a value, or a tuple of values, without the mark."""
+    if isinstance(value, tuple):
+        return tuple(map(unmark, value))
+    return value.removeprefix(_MARK) if isinstance(value, str) else value
+
+
+def _is_text(word: str) -> bool:
+    if not word.startswith("-") or word == "-":
+        return False
+    match = _OPTION.fullmatch(word)
+    return match is None or (" " in word and match[1] is None)
 
 
 class Group(_FixedParams, click.Group):

@@ -14,7 +14,7 @@ from fairlead.journal import CommandsRecord, EventRecord
 from fairlead.text import cell_width, first_line, fit
 
 if TYPE_CHECKING:
-    from fairlead.cli.support.screen import Screen
+    from fairlead.cli.support.invocation import Screen
     from fairlead.journal import DaemonRecord
 
     Record = EventRecord | CommandsRecord | DaemonRecord
@@ -91,9 +91,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def _with_colour(line: str, at: int, verdict: str, screen: Screen) -> str:
+def _with_colour(line: str, index: int, verdict: str, screen: Screen) -> str:
     """Colour the verdict, unless it was cut."""
-    end = at + len(verdict)
-    if not screen.has_colour or not verdict or line[at:end] != verdict:
+    end = index + len(verdict)
+    if not screen.has_colour or not verdict or line[index:end] != verdict:
         return line
-    return f"{line[:at]}{screen.paint(_COLOURS[verdict], verdict)}{line[end:]}"
+    return f"{line[:index]}{screen.paint(_COLOURS[verdict], verdict)}{line[end:]}"

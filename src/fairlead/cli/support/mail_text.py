@@ -11,7 +11,7 @@ from fairlead.text import table as text_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairlead.cli.support.screen import Screen
+    from fairlead.cli.support.invocation import Screen
 
     Row = Mapping[str, Any]
 
@@ -48,10 +48,10 @@ def title(row: Row) -> str:
 
 def marks(row: Row, now: float) -> str:
     """Return what is special about a message: its priority, intent and deadline."""
-    words = [row["priority"]] if row["priority"] != "normal" else []
-    words += [row["intent"]] if row["intent"] != "inform" else []
-    words += [due(row["deadline"], now)] if row["deadline"] and not row.get("answered") else []
-    return ", ".join(words)
+    texts = [row["priority"]] if row["priority"] != "normal" else []
+    texts += [row["intent"]] if row["intent"] != "inform" else []
+    texts += [due(row["deadline"], now)] if row["deadline"] and not row.get("answered") else []
+    return ", ".join(texts)
 
 
 def inbox_lines(rows: Iterable[Row], now: float, screen: Screen) -> Iterator[str]:
@@ -127,19 +127,19 @@ def _delivery_time(recipient: Row) -> str:
     """Return when a recipient is shown the message."""
     if recipient["name"] == USER.name:
         return "the person"
-    words = {"now": "listening now", "gone": "gone: shown if it is resumed"}
+    labels = {"now": "listening now", "gone": "gone: shown if it is resumed"}
     if recipient.get("host"):
         return _remote_delivery_time(recipient)
     time = str(recipient.get("reach") or recipient["presence"])  # a daemon of an earlier version lacks the field
-    return words.get(time, time)
+    return labels.get(time, time)
 
 
 def _remote_delivery_time(recipient: Row) -> str:
     """Return when a recipient on another host is shown the message, as far as that host has reported."""
-    words = {"now": "listening there", "gone": "gone there: shown if it is resumed", "": "on its way"}
+    labels = {"now": "listening there", "gone": "gone there: shown if it is resumed", "": "on its way"}
     if not recipient["is_connected"]:
         return "waits here: the team's relay cannot be reached"
-    return words.get(recipient["reach"], f"there {recipient['reach']}")
+    return labels.get(recipient["reach"], f"there {recipient['reach']}")
 
 
 def sent_line(document: Row) -> str:

@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fairlead.cli.support.command import unmark
 from fairlead.cli.support.durations import read_duration
 from fairlead.cli.support.invocation import current
 from fairlead.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_OPTION = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
-_MARK = "\0"
-"""Prefix of a text that begins with a dash, while Click parses. No word of a command line can contain it."""
 _MAX_DIGITS = 18
-
-
-def mark_texts(args: Sequence[str]) -> list[str]:
-    """Mark words such as `- a list` and `-5 degrees`, which Click would take for options. After `--` all are texts."""
-    end = args.index("--") if "--" in args else len(args)
-    return [f"{_MARK}{word}" if _is_text(word) else word for word in args[:end]] + list(args[end:])
-
-
-def unmark(value: Any) -> Any:
-    """Return a value, or a tuple of values, without the mark."""
-    if isinstance(value, tuple):
-        return tuple(map(unmark, value))
-    return value.removeprefix(_MARK) if isinstance(value, str) else value
-
-
-def _is_text(word: str) -> bool:
-    if not word.startswith("-") or word == "-":
-        return False
-    match = _OPTION.fullmatch(word)
-    return match is None or (" " in word and match[1] is None)
 
 
 class _ParamType(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4

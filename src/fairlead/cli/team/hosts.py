@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import request_daemon
+from fairlead.cli.support.invocation import print_line
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_line
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import FairleadError, UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
-    from fairlead.cli.support.mail_client import Document
+    from fairlead.cli.support.daemon_client import Document
 
 _TIMEOUT = 30.0
 

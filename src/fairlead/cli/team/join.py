@@ -11,9 +11,9 @@ import click
 import msgspec
 
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import request_daemon
+from fairlead.cli.support.invocation import print_error, print_line, print_lines
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
-from fairlead.cli.support.screen import print_error, print_line, print_lines
-from fairlead.cli.support.start_daemon import request_daemon
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:

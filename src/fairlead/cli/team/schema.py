@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_line
+from fairlead.cli.support.invocation import print_line
 
 
 @click.command(

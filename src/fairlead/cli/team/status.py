@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from fairlead.cli.support.command import Command
-from fairlead.cli.support.screen import print_line, print_lines, stdout_screen
-from fairlead.cli.support.start_daemon import request_daemon
+from fairlead.cli.support.daemon_client import request_daemon
+from fairlead.cli.support.invocation import print_line, print_lines, stdout_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.cli.support.mail_client import Document
-    from fairlead.cli.support.screen import Screen
+    from fairlead.cli.support.daemon_client import Document
+    from fairlead.cli.support.invocation import Screen
 
 _NOT_IN_TEAM = 3
 _MAX_CLOCK_OFFSET = 2.0

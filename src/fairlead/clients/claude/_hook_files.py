@@ -44,10 +44,10 @@ def _named(text: bytes, folder: str) -> Iterator[str]:
     if not any(mark in text for mark in _MARKS):
         return
     for words in _command_lines(decode_json(text)):
-        for at, word in enumerate(words):
+        for index, word in enumerate(words):
             option, equals, value = word.partition("=")
             if option in _OPTIONS:
-                path = value if equals else "".join(words[at + 1 : at + 2])
+                path = value if equals else "".join(words[index + 1 : index + 2])
                 yield from _path(path, folder)
 
 

@@ -91,9 +91,9 @@ def _diff(old: str, new: str) -> Iterator[str]:
 def _differing(old: list[str], new: list[str], context: int) -> tuple[list[str], list[str]]:
     """Return two lists of lines without their common start and end, except the nearest `context` lines."""
     pairs = list(zip(old, new, strict=False))
-    start = next((at for at, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    start = next((index for index, (one, other) in enumerate(pairs) if one != other), len(pairs))
     rest = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
-    end = next((at for at, (one, other) in enumerate(rest) if one != other), min(len(old), len(new)) - start)
+    end = next((index for index, (one, other) in enumerate(rest) if one != other), min(len(old), len(new)) - start)
     start, end = max(0, start - context), max(0, end - context)
     return old[start : len(old) - end], new[start : len(new) - end]
 

@@ -7,7 +7,7 @@ gets a message instead.
 from __future__ import annotations
 
 from fairlead.clients.protocol import NO_REASON, Answer
-from fairlead.events import Event, HookEvent, HookOutput, encode_json
+from fairlead.events import NO_OPINION, Event, HookEvent, HookOutput, encode_json
 from fairlead.structs import LIGHT
 
 TYPE_CHECKING = False
@@ -70,6 +70,7 @@ _TAKES_CONTEXT = frozenset(
         "PostModelSwitch",
     }
 )
+_NOTHING = Answer()
 _TOP_LEVEL = frozenset({"continue", "stopReason", "terminalSequence"})
 _WITHOUT_SPECIFIC = frozenset(
     {
@@ -91,6 +92,8 @@ _WITHOUT_SPECIFIC = frozenset(
 
 def render(event: Event, output: HookOutput) -> Answer:
     """Return an output as exit code, stdout and stderr."""
+    if output == NO_OPINION:
+        return _NOTHING
     form, reason = _form(event), _block_reason(output)
     exit_code = 2 if reason and form in _EXIT_FORMS else 0
     if form == "text":

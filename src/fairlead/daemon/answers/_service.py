@@ -152,7 +152,7 @@ class AnswerService:
                 del self._outcomes[next(iter(self._outcomes))]
 
     async def _until_over(self, pending: _PendingQuestion) -> HookReply:
-        assert pending.reply is not None  # noqa: S101 - set by the caller
+        assert pending.reply is not None
         while not pending.reply.done():
             changed = asyncio.ensure_future(self._tracker.changed.wait())
             try:
@@ -190,7 +190,8 @@ class AnswerService:
     def questions(self) -> list[Question]:
         """Return the open questions, the oldest first."""
         return sorted(
-            (pending.question for pending in self._pending.values() if pending.is_open), key=lambda one: one.asked
+            (pending.question for pending in self._pending.values() if pending.is_open),
+            key=lambda question: question.asked,
         )
 
     async def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:

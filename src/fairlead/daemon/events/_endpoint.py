@@ -52,7 +52,7 @@ _MAX_WAIT = 120_000
 class HookEndpoint:
     """Answers launchers."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the services it connects
+    def __init__(  # noqa: PLR0917 - the services it connects
         self,
         version: str,
         handler: EventHandler,

@@ -10,7 +10,7 @@ observer     only handles events that were recorded: sessions, metrics
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from fairlead.policy import FileChange, Guards
 
     StartWait = Callable[[HookReply], HookReply]
+    AfterRecord = Callable[[EventRecord, Event | None], None]
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 Kind = Literal["gate", "contributor", "observer"]
 
@@ -51,11 +55,11 @@ class EventContext:
     """What is looked up once for an event and shared by all extensions."""
 
     __slots__ = (
-        *("_tool_kind", "changes", "client", "cwd", "event", "guards", "has_waited", "inline", "is_blocked"),
-        *("may_wait", "payload", "policy", "request", "unchanged"),
+        *("changes", "client", "cwd", "event", "guards", "has_waited", "inline", "is_blocked", "may_wait", "payload"),
+        *("policy", "request", "tool_kind", "unchanged"),
     )
 
-    def __init__(  # noqa: PLR0913 - what is known of the event
+    def __init__(
         self,
         event: Event,
         request: HookRequest,
@@ -91,16 +95,10 @@ class EventContext:
         """The files that a tool call changes according to the guards, once these were asked."""
         self.unchanged: object = None
         """The project whose protected files were just found unchanged."""
-        self._tool_kind: ToolKind | None = None
+        self.tool_kind: ToolKind = "other"
+        """The kind of the tool, on events about a tool call."""
         self.policy = policy if policy is not None else self._find_policy()
         """The policy that applies to the event."""
-
-    @property
-    def tool_kind(self) -> ToolKind:
-        """The kind of the tool, on events about a tool call."""
-        if self._tool_kind is None:
-            self._tool_kind = self.client.kind_of(self.event.tool_name or "")
-        return self._tool_kind
 
     def _find_policy(self) -> PolicyContext:
         if not self.cwd.startswith("/"):
@@ -149,6 +147,8 @@ class EventExtension:
     kind: Kind = "observer"
     events: frozenset[str] | None = None
     """The events for which `before_reply` is called; `None` means all."""
+    tool_kinds: frozenset[ToolKind] | None = None
+    """On events about a tool call: the kinds of tools for which `before_reply` is called; `None` means all."""
     recorded_events: frozenset[str] | None = None
     """The events for which `after_record` is called; `None` means all."""
 
@@ -173,12 +173,13 @@ class EventExtension:
 
 
 class Subscribers(NamedTuple):
-    """The methods that are called for an event, in the order of their extensions."""
+    """The methods that are called before an event is answered, in the order of their extensions."""
 
+    tool_kind: ToolKind
+    """The kind of the event's tool."""
     may_block: tuple[Callable[[EventContext], bool], ...]
     gates: tuple[Callable[[EventContext], Reaction | None], ...]
     contributors: tuple[Callable[[EventContext], Reaction | None], ...]
-    after_record: tuple[Callable[[EventRecord, Event | None], None], ...]
 
 
 class ExtensionRegistry:
@@ -186,20 +187,29 @@ class ExtensionRegistry:
 
     def __init__(self) -> None:
         self._extensions: list[EventExtension] = []
-        self._by_event: dict[str, Subscribers] = {}
+        self._subscribers: dict[tuple[str, str, str | None], Subscribers] = {}
+        """Event, client and tool → the methods that are called before the reply."""
+        self._observers: dict[str, tuple[AfterRecord, ...]] = {}
+        """Event → the methods that are called after the record."""
 
     def register(self, extension: EventExtension) -> None:
         """Add an extension after the others of its kind."""
-        self._extensions = sorted([*self._extensions, extension], key=lambda one: _ORDER.index(one.kind))
-        self._by_event = {}
+        self._extensions = sorted([*self._extensions, extension], key=lambda item: _ORDER.index(item.kind))
+        self.refresh()
 
     def refresh(self) -> None:
         """Update the subscribers after an extension has changed the events that it wants."""
-        self._by_event = {}
+        self._subscribers, self._observers = {}, {}
 
-    def subscribers(self, event_name: str) -> Subscribers:
-        """Return the methods that are called for an event."""
-        return self._by_event.get(event_name) or self._find_subscribers(event_name)
+    def subscribers(self, event: Event, client: Client) -> Subscribers:
+        """Return the methods that are called before an event is answered."""
+        key = event.event_name, client.name, event.tool_name
+        return self._subscribers.get(key) or self._find_subscribers(key, client)
+
+    def observers(self, event_name: str) -> tuple[AfterRecord, ...]:
+        """Return the methods that are called after an event was recorded."""
+        observers = self._observers.get(event_name)
+        return self._find_observers(event_name) if observers is None else observers
 
     def after_commands(self, record: CommandsRecord) -> None:
         """Pass the results of an event's commands on to the extensions."""
@@ -211,28 +221,49 @@ class ExtensionRegistry:
         for extension in self._implementing("undo"):
             extension.undo(event_id)
 
-    def _find_subscribers(self, event_name: str) -> Subscribers:
-        known = self._by_event  # replaced as soon as an extension is added or refreshed
-        reacting = [one for one in self._implementing("before_reply") if one.events is None or event_name in one.events]
+    def _find_subscribers(self, key: tuple[str, str, str | None], client: Client) -> Subscribers:
+        cache, (event_name, _, tool) = self._subscribers, key  # a refresh replaces the cache
+        kind = client.kind_of(tool or "")
+        reacting = [
+            extension
+            for extension in self._implementing("before_reply")
+            if (extension.events is None or event_name in extension.events)
+            and (tool is None or extension.tool_kinds is None or kind in extension.tool_kinds)
+        ]
         blocking = self._implementing("may_block")
-        found = Subscribers(
-            tuple(one.may_block for one in reacting if one in blocking),
-            tuple(one.before_reply for one in reacting if one.kind == "gate"),
-            tuple(one.before_reply for one in reacting if one.kind == "contributor"),
-            tuple(
-                one.after_record
-                for one in self._implementing("after_record")
-                if one.recorded_events is None or event_name in one.recorded_events
-            ),
+        subscribers = Subscribers(
+            kind,
+            tuple(extension.may_block for extension in reacting if extension in blocking),
+            tuple(extension.before_reply for extension in reacting if extension.kind == "gate"),
+            tuple(extension.before_reply for extension in reacting if extension.kind == "contributor"),
         )
-        if len(known) < _MAX_NAMES:
-            known[event_name] = found
+        if len(event_name) + len(tool or "") <= _MAX_NAME:
+            _cache(cache, key, subscribers)
+        return subscribers
+
+    def _find_observers(self, event_name: str) -> tuple[AfterRecord, ...]:
+        cache = self._observers
+        found = tuple(
+            extension.after_record
+            for extension in self._implementing("after_record")
+            if extension.recorded_events is None or event_name in extension.recorded_events
+        )
+        if len(event_name) <= _MAX_NAME:
+            _cache(cache, event_name, found)
         return found
 
     def _implementing(self, method: str) -> list[EventExtension]:
         base = getattr(EventExtension, method)
-        return [one for one in self._extensions if getattr(type(one), method) is not base]
+        return [extension for extension in self._extensions if getattr(type(extension), method) is not base]
 
 
-_MAX_NAMES = 500
-"""Event names that are cached: a client may send names of its own."""
+_MAX_CACHED = 1000
+"""Events and tools whose subscribers are cached: a client may send names of its own."""
+_MAX_NAME = 200
+"""Characters in the names of an event and a tool that are cached."""
+
+
+def _cache(cache: dict[K, V], key: K, value: V) -> None:
+    if len(cache) >= _MAX_CACHED:
+        cache.clear()
+    cache[key] = value

@@ -39,7 +39,7 @@ _MAX_PAUSE = 60.0
 """Seconds after which events that were slow are tried in the event loop again. Each failure doubles them."""
 _NEVER = 0.0, 0.0
 _MAX_EVENT_KEYS = 4096
-_MAX_PARSED = 256
+_MAX_LEFT = 256
 
 
 class EventHandler:
@@ -52,7 +52,7 @@ class EventHandler:
         self._durations = _Durations()
         self._waiting: set[_EventKey] = set()
         """Folders and event names whose last event waited for another process."""
-        self._parsed: dict[int, tuple[HookRequest, Event]] = {}
+        self._left: dict[int, EventContext] = {}
         """Events that the event loop has parsed and left to a thread, by the identity of the request."""
 
     def handle_inline(self, request: HookRequest, payload: bytes) -> HookReply | None:
@@ -91,7 +91,7 @@ class EventHandler:
         if an extension has to wait for another process; the second call then gets the `policy` of that error.
         """
         try:
-            client = client_named(request.client)
+            client = request.known_client or client_named(request.client)
         except UnknownClientError:
             raise NotThisDaemon(f"unknown client: {request.client}") from None
         try:
@@ -105,7 +105,7 @@ class EventHandler:
             raise NotThisDaemon(str(slow)) from None
         return reply
 
-    def _handle(  # noqa: PLR0913 - how it is handled
+    def _handle(
         self,
         request: HookRequest,
         client: Client,
@@ -116,15 +116,21 @@ class EventHandler:
         may_wait: bool = False,
         policy: PolicyContext | None = None,
     ) -> HookReply:
+        left = self._left.pop(id(request), None)
         try:
-            _, event = self._parsed.pop(id(request), None) or (None, client.parse(payload, request.event))
+            event = client.parse(payload, request.event) if left is None else left.event
         except FairleadError as error:
             return self._reject(request, client, payload, error, started)
+        policy = left.policy if left is not None and policy is None else policy
         context = EventContext(event, request, client, inline=inline, payload=payload, may_wait=may_wait, policy=policy)
         try:
             reaction = self._react(context)
         except MustWait as wait:
             wait.policy = context.policy
+            raise
+        except (NotCached, NotInterruptible):
+            if inline:
+                self._leave_to_thread(context)
             raise
         reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
         if may_wait and not context.has_waited:
@@ -160,7 +166,7 @@ class EventHandler:
             context = EventContext(event, request, client, inline=False, payload=payload, may_wait=True)
             reaction = self._react(context) or Reaction()
             output = _output_without_caller(event, reaction)
-        except Exception as error:  # noqa: BLE001 - the client takes an error for consent
+        except Exception as error:  # the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
         document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
         reply, hook = HookReply(OK, verdict=verdict_of(output), reason=output.reason or ""), reaction.decided_by
@@ -174,11 +180,11 @@ class EventHandler:
 
     def _react(self, context: EventContext) -> Reaction | None:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        blocking, gates, contributors, _ = self._extensions.subscribers(context.event.event_name)
+        kind, blocking, gates, contributors = self._extensions.subscribers(context.event, context.client)
+        context.tool_kind = kind
         if context.inline:
             for may_block in blocking:
                 if may_block(context):
-                    self._keep_parsed(context)
                     raise NotCached
         merged: Reaction | None = None
         for before_reply in gates:
@@ -195,11 +201,11 @@ class EventHandler:
                 context.is_blocked = merged.output.blocked
         return merged
 
-    def _keep_parsed(self, context: EventContext) -> None:
-        """Keep an event for the thread that will handle it."""
-        if len(self._parsed) >= _MAX_PARSED:
-            self._parsed.clear()
-        self._parsed[id(context.request)] = context.request, context.event
+    def _leave_to_thread(self, context: EventContext) -> None:
+        """Keep an event and its policy for the thread that will handle it."""
+        if len(self._left) >= _MAX_LEFT:
+            self._left.clear()
+        self._left[id(context.request)] = context
 
     def _reject(
         self, request: HookRequest, client: Client, payload: bytes, error: FairleadError, started: float
@@ -210,7 +216,7 @@ class EventHandler:
         self._record(request, payload, None, reply, 0, started)
         return reply
 
-    def _record(  # noqa: PLR0913, PLR0917 - one parameter a field
+    def _record(  # noqa: PLR0917 - one parameter a field
         self,
         request: HookRequest,
         payload: bytes,

@@ -16,7 +16,7 @@ from socket import AF_UNIX, SOCK_STREAM, SocketType
 from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._peer import is_own_user, peer_pid
-from fairlead.daemon.commands._messages import PREFIX, parse_command_request
+from fairlead.daemon.commands._service import PREFIX, parse_command_request
 from fairlead.daemon.events._messages import PLAN
 from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
 from fairlead.daemon.http._resumed import ResumedHttpProtocol
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.commands._messages import CommandRequest
+    from fairlead.daemon.commands._service import CommandRequest
     from fairlead.daemon.events._messages import HookReply, HookRequest
 
 _READ_SIZE = 64 * 1024
@@ -62,6 +62,8 @@ class UnixListener:
         self._config = config
         self._listener = listener
         self._is_open = False
+        self._is_busy = False
+        """Whether several connections were waiting the last time."""
         self._is_failing = False
         """Whether it was reported that no connection can be accepted."""
 
@@ -84,10 +86,12 @@ class UnixListener:
     def _accept(self) -> None:
         """Accept the waiting connections, and serve the requests that have arrived.
 
-        All requests were sent before the first is served, so a lookup for one of them is up to date for the others.
+        They are served together: all were sent before the first is served, so a lookup for one of them is up to date
+        for the others. A single one is served before the next is looked for, unless there were several the last time.
         """
         ready: list[HookConnection] = []
-        for _ in range(_ACCEPT_BATCH):
+        count = 0
+        while count < _ACCEPT_BATCH:
             try:
                 descriptor, _ = self._listener._accept()  # type: ignore[attr-defined] # noqa: SLF001 - of the C type; `accept` is slower
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
@@ -96,11 +100,16 @@ class UnixListener:
                 self._pause(error)
                 break
             self._is_failing = False
+            count += 1
             connection = SocketType(AF_UNIX, SOCK_STREAM, 0, descriptor)
             if not is_own_user(connection):
                 connection.close()
             elif (accepted := HookConnection(self, connection)).receive():
                 ready.append(accepted)
+                if not self._is_busy:
+                    self.serve(ready)
+                    ready = []
+        self._is_busy = count > 1
         if ready:
             self.serve(ready)
 
@@ -115,13 +124,13 @@ class UnixListener:
             for connection in ready:
                 try:
                     decided.append((connection, connection.decide()))
-                except Exception as error:  # noqa: BLE001 - it must not keep the others from their reply
+                except Exception as error:  # it must not keep the others from their reply
                     self._report(error)
             unwritten = self.recorder.flush()
         for connection, reply in decided:
             try:
                 connection.answer(reply, unwritten)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 self._report(error)
         self.recorder.pass_on()
 
@@ -364,7 +373,7 @@ class HookConnection:
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection no longer waits, and has printed nothing."""
         sources = self._listener.commands, self._listener.endpoint, self._listener.answers
-        source = next((one for one in sources if one.holds(token)), self._listener.idle)
+        source = next((candidate for candidate in sources if candidate.holds(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply
 

@@ -113,14 +113,14 @@ def error_reply(status: int, text: str) -> HookReply:
 
 
 def read_request(
-    name: str, query: bytes, headers: Iterable[tuple[bytes, bytes]], *, is_report: bool = False
+    event: str, client: str, headers: Iterable[tuple[bytes, bytes]], *, is_report: bool = False
 ) -> HookRequest:
     """Parse a request. Headers that are missing or malformed get defaults: the payload alone determines the event."""
     fields = {name: value.decode("latin-1") for name, value in headers if name.startswith(b"fairlead-")}
     env = read_env(fields.get(b"fairlead-env", ""))
     event_id = fields.get(b"fairlead-id") or f"{time_ns():016x}-0-{next(_numbers):x}"
-    event, client = read_target(name, query)
-    known = client_or_default(client)
+    loaded = loaded_client(client)
+    known = loaded or client_or_default(client)
     variables = known.variables
     caller = Caller(
         pid=_number(fields.get(b"fairlead-pid")),
@@ -145,7 +145,7 @@ def read_request(
         runs_steps=fields.get(b"fairlead-steps") == "1",
         caller=caller,
         home=tuple([env.get(name, "") for name in FOLDER_VARIABLES]),
-        known_client=loaded_client(client),
+        known_client=loaded or loaded_client(client),
         is_read_strictly=type(known).parse is Client.parse,
         client_folder=os.path.join(cwd, folder) if (folder := env.get(variables.config_dir, "")) else "",
         is_headless=known.is_headless(env),

@@ -84,7 +84,7 @@ class PlanSettler:
         return self._settle(request, read_report(data))
 
     def _settle(self, request: HookRequest, report: Report) -> HookReply:
-        decision, client = report.decision, client_named(request.client)
+        decision, client = report.decision, request.known_client or client_named(request.client)
         event = client.parse(report.payload, request.event)
         cancelled = CANCELLED if report.cancelled else None
         settled = settle(event, decision, report.results, cancelled=cancelled)

@@ -103,7 +103,7 @@ class EventRecorder:
             return False
         self._watch_backlog(end)
         if isinstance(record, EventRecord):
-            for after_record in self._extensions.subscribers(record.event).after_record:
+            for after_record in self._extensions.observers(record.event):
                 after_record(record, event)
         elif isinstance(record, CommandsRecord):
             self._extensions.after_commands(record)
@@ -158,9 +158,9 @@ class EventRecorder:
         written, self._written = self._written, []
         for record, event in written:
             try:
-                for after_record in self._extensions.subscribers(record.event).after_record:
+                for after_record in self._extensions.observers(record.event):
                     after_record(record, event)
-            except Exception as error:  # noqa: BLE001 - the other records must be passed on, too
+            except Exception as error:  # the other records must be passed on, too
                 self._errors.report(f"{record.event}: an extension failed after it was recorded: {error}")
 
     # -- the spool -------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class EventRecorder:
                 remove_spooled(spool_folder(), name)
         except StoreUnavailable:
             return  # it is started in a moment, and the spool is read again
-        except Exception as error:  # noqa: BLE001 - the daemon goes on; the records stay where they are
+        except Exception as error:  # the daemon goes on; the records stay where they are
             self._errors.report(f"the spool cannot be read: {error}")
 
 

@@ -58,5 +58,5 @@ def _session(status: StatusLine, request: HookRequest, now: float) -> Session:
 
 def _others_needing_attention(tracker: SessionTracker, session_id: str) -> int:
     """Count the other main sessions that need the user, or whose subagents do."""
-    needing = {tracker.root_of(one).id for one in tracker.live() if isinstance(one.state, AttentionNeeded)}
+    needing = {tracker.root_of(session).id for session in tracker.live() if isinstance(session.state, AttentionNeeded)}
     return len(needing - {session_id})

@@ -83,13 +83,12 @@ class RequestReader:
         return msgspec.structs.replace(request, id=name, event=target.event, is_report=target.is_report), data[end:]
 
     def _parse_headers(self, target: _Target, text: bytes) -> HookRequest:
-        headers = [(name, value) for name, _, value in (one.partition(b": ") for one in text.split(b"\r\n")[1:])]
+        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in text.split(b"\r\n")[1:])]
         if not _SHARED_HEADERS.fullmatch(text) or not _UNEXPECTED.isdisjoint(name for name, _ in headers):
             raise NotHookRequest
         if len(target.callers) >= _MAX_CALLERS:
             target.callers.clear()
-        query = b"client=%b" % target.client.encode("latin-1")
-        request = target.callers[text] = read_request("", query, headers)
+        request = target.callers[text] = read_request("", target.client, headers)
         return request
 
     def _parse_line(self, line: bytes) -> _Target:

@@ -77,7 +77,7 @@ async def _pass_on(daemon: Daemon, question_id: str, answer: Answer, answerer: A
     team = daemon.team.service
     if team is not None:
         question_id = question_id.removesuffix(f"@{team.own_name}")
-    is_here = any(one.id == question_id for one in daemon.answers.questions())
+    is_here = any(question.id == question_id for question in daemon.answers.questions())
     remote = None if team is None or is_here else team.answers.find(question_id)
     if team is None or remote is None:
         return await daemon.answers.answer(question_id, answer, answerer)

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from fairlead.clients import client_above
-from fairlead.daemon.events._messages import error_reply, read_request
+from fairlead.daemon.events._messages import error_reply, read_request, read_target
 from fairlead.daemon.http._answer_routes import answer_routes
 from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._history_routes import history_routes
@@ -70,7 +70,7 @@ class App:
     async def _event(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_report = scope["path"].startswith(_REPORTS)
         name = scope["path"].removeprefix(_REPORTS if is_report else _EVENTS)
-        request = read_request(name, scope["query_string"], scope["headers"], is_report=is_report)
+        request = read_request(*read_target(name, scope["query_string"]), scope["headers"], is_report=is_report)
         payload = await _body(receive)
         endpoint = self._daemon.endpoint
         await _send(send, endpoint.reply_now(request, payload) or await endpoint.reply(request, payload))
@@ -120,7 +120,7 @@ def _starlette(daemon: Daemon) -> Starlette:
 
         The status is always 200, because the client allows a call at any other status.
         """
-        hook = read_request(request.path_params["event"], request.url.query.encode(), request.headers.raw)
+        hook = read_request(*read_target(request.path_params["event"], request.url.query.encode()), request.headers.raw)
         return JSONResponse(await daemon.endpoint.reply_as_json(hook, await _body(request.receive)))
 
     return Starlette(

@@ -75,12 +75,12 @@ class _HistoryApi:
         reader, host = self._reader(request)
         if reader is None:
             page: HistoryPage = await _in_thread(self._find_here, query)
-            return replace(page, sessions=[with_end(one, self._tracker) for one in page.sessions])
+            return replace(page, sessions=[with_end(session, self._tracker) for session in page.sessions])
         from fairlead.daemon.team.history._pages import merged_page
 
         page = await _in_thread(merged_page, self._find_here, reader, query, host)
         own = reader.own_name
-        sessions = [with_end(one, self._tracker) if one.host == own else one for one in page.sessions]
+        sessions = [with_end(session, self._tracker) if session.host == own else session for session in page.sessions]
         return replace(page, sessions=sessions)
 
     def _find_here(self, query: HistoryQuery) -> HistoryPage:
@@ -114,7 +114,7 @@ class _HistoryApi:
         if not matches:
             return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", _NOT_FOUND)
         if len(matches) > 1:
-            ids = " and ".join(each.session.id for each in matches)
+            ids = " and ".join(match.session.id for match in matches)
             return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", _CONFLICT)
         session = replace(with_end(matches[0].session, self._tracker), host=reader.own_name if reader else "")
         return _json(replace(matches[0], session=session))
@@ -145,10 +145,10 @@ class _HistoryApi:
             page = await _in_thread(self._store.find_history, HistoryQuery(since=since, limit=_MAX_ACTIVE))
         except StoreUnavailable as error:
             return PlainTextResponse(str(error), _UNAVAILABLE)
-        sessions = [with_end(each, self._tracker) for each in page.sessions]
-        ended = [each for each in sessions if each.ended is not None and each.ended >= since]
-        needing = (each for each in self._tracker.live() if isinstance(each.state, AttentionNeeded))
-        waiting = {self._tracker.root_of(each).id for each in needing}
+        sessions = [with_end(session, self._tracker) for session in page.sessions]
+        ended = [session for session in sessions if session.ended is not None and session.ended >= since]
+        needing = (session for session in self._tracker.live() if isinstance(session.state, AttentionNeeded))
+        waiting = {self._tracker.root_of(session).id for session in needing}
         return _json(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
 
     async def presence(self, _: Request) -> Response:

@@ -1,21 +1,32 @@
-"""Converts messages, deliveries and agents to JSON documents. Every key is always present."""
+"""The JSON documents of the mail over HTTP: what a request may say, and what is answered.
+
+Unknown fields of newer commands are ignored. In an answer every key is always present. Imports nothing of the team.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from uuid import uuid4
 
 import msgspec
 
-from fairlead.mail import USER, MailCounts
+from fairlead.daemon.mail._caller_identity import Claim
+from fairlead.mail import USER, Intent, MailCounts, Priority
 from fairlead.sessions import Idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from fairlead.daemon.team._snapshots import AgentStatus, RemoteHost
     from fairlead.mail import Agent, Delivery, Message, SendResult
     from fairlead.sessions import Session
 
     Sessions = Callable[[str], Session | None]
+
+MAX_WAIT = 86400.0
+"""In seconds."""
+MAX_ID = 2**62
+"""Larger than the id of any message in a database."""
 
 Presence = Literal["active", "idle", "offline"]
 
@@ -30,6 +41,115 @@ An agent that waits for mail has no activity, so one whose session is alive is n
 """
 _PREVIEW = 200
 _NONE = MailCounts()
+_Count = Annotated[int, msgspec.Meta(ge=1, le=200)]
+_Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
+
+
+# -- requests ------------------------------------------------------------------------------------------
+
+
+class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of all requests: who the caller claims to be, and its folder."""
+
+    name: str = msgspec.field(name="as", default="")
+    session: str = ""
+    variable: str = ""
+    cwd: str = ""
+
+    def claim(self) -> Claim:
+        """Return who the caller claims to be."""
+        return Claim(self.name, self.session, self.variable, self.cwd)
+
+
+class Send(MailRequest, frozen=True, kw_only=True):
+    """Send a message."""
+
+    to: tuple[str, ...]
+    subject: str = ""
+    body: str = ""
+    priority: Priority = "normal"
+    intent: Intent = "inform"
+    deadline: float = 0.0
+    key: str = ""
+
+
+class Reply(MailRequest, frozen=True, kw_only=True):
+    """Reply to a message."""
+
+    body: str
+    subject: str = ""
+    all: bool = False
+    priority: Priority = "normal"
+    intent: Intent = "inform"
+    deadline: float = 0.0
+    key: str = ""
+
+
+class Inbox(MailRequest, frozen=True, kw_only=True):
+    """Read a page of the inbox."""
+
+    all: bool = False
+    sender: str = msgspec.field(name="from", default="")
+    search: str = ""
+    limit: _Count = 20
+    before: _Id = 0
+
+
+class Poll(MailRequest, frozen=True, kw_only=True):
+    """Return new mail, or wait for it."""
+
+    wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
+    format: Literal["text", "json", "hook", "context"] = "json"
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
+    """Identifies the poll, so that it can be undone."""
+    receipt: bool = False
+    """Whether the caller gives a receipt when it has printed the mail (`ipc.give_receipt`)."""
+    undo: str = ""
+    """The id of a poll whose mail was not printed and is to be queued again."""
+
+
+class Agents(MailRequest, frozen=True, kw_only=True):
+    """List agents."""
+
+    all: bool = False
+    project: str = ""
+
+
+class Heartbeat(MailRequest, frozen=True, kw_only=True):
+    """Mark the session as alive."""
+
+    start: bool = False
+
+    def claim(self) -> Claim:
+        """Return who the caller claims to be. With `start`, the session is created if it does not exist."""
+        return msgspec.structs.replace(super().claim(), is_start=self.start)
+
+
+class Identity(MailRequest, frozen=True, kw_only=True):
+    """Change the identity of an agent."""
+
+    action: Literal["save", "restore", "rename"]
+    new: str = ""
+    """The new name."""
+    status: str = ""
+
+
+class Tasks(MailRequest, frozen=True, kw_only=True):
+    """List the tasks of a session."""
+
+    all: bool = False
+    folder: str = ""
+    """The folder with the client's task lists."""
+
+
+class Listen(MailRequest, frozen=True, kw_only=True):
+    """Join or leave a topic."""
+
+    action: Literal["join", "leave"]
+    topic: str
+
+
+# -- answers -------------------------------------------------------------------------------------------
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
@@ -96,9 +216,9 @@ def agent_documents(
     """Return the documents of agents."""
     return [
         agent_document(
-            one, counts.get(one.id, _NONE), session_of(one, sessions), now, is_listening=is_listening(one.id)
+            agent, counts.get(agent.id, _NONE), session_of(agent, sessions), now, is_listening=is_listening(agent.id)
         )
-        for one in agents
+        for agent in agents
     ]
 
 
@@ -141,11 +261,74 @@ def sent_document(
         "new": sent.is_new,
         "from": sent.message.sender,
         "recipients": [
-            {
-                "name": one.name,
-                "presence": presence(one, session_of(one, sessions), now),
-                "reach": delivery_time(one, session_of(one, sessions), is_listening=is_listening(one.id)),
-            }
-            for one in sent.recipients
+            _recipient_document(
+                recipient, session_of(recipient, sessions), now, is_listening=is_listening(recipient.id)
+            )
+            for recipient in sent.recipients
         ],
     }
+
+
+def _recipient_document(agent: Agent, session: Session | None, now: float, *, is_listening: bool) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "presence": presence(agent, session, now),
+        "reach": delivery_time(agent, session, is_listening=is_listening),
+    }
+
+
+# -- other hosts ---------------------------------------------------------------------------------------
+
+
+class TeamView(Protocol):
+    """The other hosts of a team, by their newest snapshots."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection to the relay."""
+
+    def agent_status(self, agent: Agent) -> AgentStatus | None:
+        """Return the status of an agent of another host; None if it is unknown."""
+
+    def host_name(self, host: str) -> str:
+        """Return the name of a host."""
+
+    def remote_hosts(self) -> Iterable[tuple[str, RemoteHost]]:
+        """Return the name and the data of each host."""
+
+
+def recipient_fields(agent: Agent, team: TeamView | None) -> dict[str, Any]:
+    """Return the fields about a recipient on another host: its host, its presence, and when it is shown a message."""
+    if not agent.host:
+        return {"host": ""}
+    name = agent.name.rpartition("@")[2]
+    remote = team.agent_status(agent) if team is not None else None
+    known = {"presence": remote.presence, "reach": remote.reach} if remote is not None else {"reach": ""}
+    return {"host": name, "is_connected": team is not None and team.is_connected, **known}
+
+
+def host_documents(team: TeamView | None, project: str | None, now: float) -> list[dict[str, Any]]:
+    """Return the agents of the other hosts, of all projects or of one.
+
+    Projects of other hosts are compared by the name of the folder, because their paths may differ.
+    """
+    wanted = None if project is None else project.rstrip("/").rpartition("/")[2]
+    return [
+        {
+            "host": name,
+            "age": round(max(0.0, now - remote.at), 1),
+            "agents": [
+                {
+                    "name": f"{agent.name}@{name}",
+                    "project": agent.project,
+                    "presence": agent.presence,
+                    "reach": agent.reach,
+                    "doing": agent.doing,
+                    "session": agent.session,
+                }
+                for agent in sorted(remote.agents.values(), key=lambda agent: agent.name)
+                if wanted is None or agent.project.rstrip("/").rpartition("/")[2] == wanted
+            ],
+        }
+        for name, remote in (team.remote_hosts() if team is not None else ())
+    ]

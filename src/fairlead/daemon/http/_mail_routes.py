@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.events._messages import is_receipt_name
-from fairlead.daemon.http import _mail_requests as requests
+from fairlead.daemon.http import _mail_documents as documents
 from fairlead.daemon.http._lease_routes import lease_routes
 from fairlead.daemon.leases._operations import LeaseHeld
 from fairlead.daemon.mail import _operations as operations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     Operation = Callable[[operations.MailCall, Any], dict[str, Any]]
 
-AnyRequest = TypeVar("AnyRequest", bound=requests.MailRequest)
+AnyRequest = TypeVar("AnyRequest", bound=documents.MailRequest)
 
 _MAX_BODY = 8 * 1024 * 1024
 """The maximum size of a request: each character of the longest message may be escaped with six characters."""
@@ -79,21 +79,21 @@ def mail_routes(daemon: Daemon) -> list[Route]:
     api = MailApi(daemon)
     daemon.commands.answer_in_thread = api.answer_in_thread
     return [
-        api.route("send", operations.send, requests.Send, "POST"),
-        api.route("inbox", operations.inbox, requests.Inbox, "GET"),
-        api.route("search", operations.inbox, requests.Inbox, "GET"),
-        api.route("messages/{id:int}", operations.read, requests.MailRequest, "GET"),
-        api.route("messages/{id:int}/ledger", operations.ledger, requests.MailRequest, "GET"),
-        api.route("messages/{id:int}/reply", operations.reply, requests.Reply, "POST"),
-        api.route("agents", operations.agents, requests.Agents, "GET"),
+        api.route("send", operations.send, documents.Send, "POST"),
+        api.route("inbox", operations.inbox, documents.Inbox, "GET"),
+        api.route("search", operations.inbox, documents.Inbox, "GET"),
+        api.route("messages/{id:int}", operations.read, documents.MailRequest, "GET"),
+        api.route("messages/{id:int}/ledger", operations.ledger, documents.MailRequest, "GET"),
+        api.route("messages/{id:int}/reply", operations.reply, documents.Reply, "POST"),
+        api.route("agents", operations.agents, documents.Agents, "GET"),
         Route("/v1/mail/user", api.user, methods=["GET"]),
-        api.route("status", operations.status, requests.MailRequest, "GET"),
-        api.route("heartbeat", operations.heartbeat, requests.Heartbeat, "POST"),
-        api.route("identity", operations.show_identity, requests.MailRequest, "GET"),
-        api.route("identity", operations.identity, requests.Identity, "POST"),
-        api.route("tasks", operations.tasks, requests.Tasks, "GET"),
-        api.route("topics", operations.topics, requests.MailRequest, "GET"),
-        api.route("topics", operations.listen, requests.Listen, "POST"),
+        api.route("status", operations.status, documents.MailRequest, "GET"),
+        api.route("heartbeat", operations.heartbeat, documents.Heartbeat, "POST"),
+        api.route("identity", operations.show_identity, documents.MailRequest, "GET"),
+        api.route("identity", operations.identity, documents.Identity, "POST"),
+        api.route("tasks", operations.tasks, documents.Tasks, "GET"),
+        api.route("topics", operations.topics, documents.MailRequest, "GET"),
+        api.route("topics", operations.listen, documents.Listen, "POST"),
         Route("/v1/mail/poll", api.poll, methods=["POST"]),
         *lease_routes(daemon, api),
     ]
@@ -103,7 +103,7 @@ class _ThreadRoute(NamedTuple):
     """The function that a route runs in a thread, and the type of its request."""
 
     run: Callable[[MessageService, Any, _Target], bytes]
-    kind: type[requests.MailRequest]
+    kind: type[documents.MailRequest]
 
 
 class _Target(NamedTuple):
@@ -121,16 +121,16 @@ class MailApi:
         self._tracker = daemon.tracker
         self._turns = daemon.idle.turns
         self._team = daemon.team
-        self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, requests.Poll)}
+        self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, documents.Poll)}
 
-    def route(self, path: str, operation: Operation, kind: type[requests.MailRequest], method: str) -> Route:
+    def route(self, path: str, operation: Operation, kind: type[documents.MailRequest], method: str) -> Route:
         """Return the route of an operation."""
         path = f"/v1/mail/{path}"
         self._thread_routes[method, path] = _ThreadRoute(partial(self._run, operation), kind)
         return Route(path, self._serving(operation, kind), methods=[method])
 
     def _serving(
-        self, operation: Operation, kind: type[requests.MailRequest]
+        self, operation: Operation, kind: type[documents.MailRequest]
     ) -> Callable[[Request], Awaitable[Response]]:
         """Return the endpoint that runs an operation in a thread."""
 
@@ -179,7 +179,7 @@ class MailApi:
         """Return new mail, and wait for it if the request says so. If the caller disconnects, it is queued again."""
         mail, target = self._mail, _target(request)
         try:
-            poll = await self._read(request, requests.Poll)
+            poll = await self._read(request, documents.Poll)
             service = await self._service()
             if poll.undo or not poll.wait:
                 document = await mail.run(self._poll_now, service, poll, target)
@@ -197,14 +197,14 @@ class MailApi:
         except ClientDisconnect:
             return Response()
 
-    def _poll_now(self, service: MessageService, poll: requests.Poll, target: _Target) -> bytes:
+    def _poll_now(self, service: MessageService, poll: documents.Poll, target: _Target) -> bytes:
         """Return the queued mail, or queue the mail of an earlier poll again. Runs in a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
             return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
         return self._take(call, poll, target, monotonic())
 
-    def _begin_poll(self, service: MessageService, poll: requests.Poll, target: _Target) -> operations.MailCall:
+    def _begin_poll(self, service: MessageService, poll: documents.Poll, target: _Target) -> operations.MailCall:
         call = self._identify(service, poll, target)
         if not poll.undo:
             if self._mail.has_pending_undo:
@@ -213,7 +213,7 @@ class MailApi:
             self._mail.requeue_all(service, poll.id)
         return call
 
-    def _take(self, call: operations.MailCall, poll: requests.Poll, target: _Target, started: float) -> bytes:
+    def _take(self, call: operations.MailCall, poll: documents.Poll, target: _Target, started: float) -> bytes:
         gives_receipt = poll.receipt and is_receipt_name(poll.id)
         take = partial(self._mail.take, pid=target.peer if gives_receipt else None)
         return _document(call, operations.poll(call, poll, started=started, take=take))
@@ -244,14 +244,14 @@ class MailApi:
         return await self._mail.service()
 
     def _run(
-        self, operation: Operation, service: MessageService, request: requests.MailRequest, target: _Target
+        self, operation: Operation, service: MessageService, request: documents.MailRequest, target: _Target
     ) -> bytes:
         """Run an operation. Runs in a thread."""
         call = self._identify(service, request, target)
         return _document(call, operation(call, request))
 
     def _identify(
-        self, service: MessageService, mail_request: requests.MailRequest, target: _Target
+        self, service: MessageService, mail_request: documents.MailRequest, target: _Target
     ) -> operations.MailCall:
         """Identify the caller.
 
@@ -263,7 +263,9 @@ class MailApi:
         caller = identify(
             service,
             Observation(
-                agent_ids=mail.shell_calls.callers(known.ids, _shell_above(ancestry, known.process), known.shells),
+                agent_ids=mail.shell_calls.callers(
+                    known.ids, partial(_shell_above, ancestry, known.process), known.shells
+                ),
                 own=known.own,
                 is_common=known.process in own_ancestry.processes[1:],
                 has_terminal=ancestry.has_terminal,
@@ -273,7 +275,7 @@ class MailApi:
         )
         now = time()
         service.mark_seen(USER if caller.is_person else caller.agent, now)
-        if target.message > requests.MAX_ID:
+        if target.message > documents.MAX_ID:
             raise NoSuchMessage("there is no message with that number; `fairlead inbox` lists yours")
         listening = mail.waiters.waiting_agents()  # read first, because sending a message ends waits
         return operations.MailCall(
@@ -290,7 +292,7 @@ class MailApi:
 
     def _sessions_of(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
         """Return the sessions that a caller may belong to."""
-        assert self._mail.loop is not None, "there is a service"  # noqa: S101 - the loop has opened it
+        assert self._mail.loop is not None, "there is a service"  # the loop has opened it
         try:
             return call_in_loop(self._mail.loop, self._find_sessions, ancestry, claim)
         except DaemonNotResponding as error:
@@ -301,7 +303,7 @@ class MailApi:
         tracker = self._tracker
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
-        ids = [one.id for one in own or filter(None, [claimed])]
+        ids = [session.id for session in own or filter(None, [claimed])]
         return _KnownSessions(process, own, claimed, ids, tracker.running_shells(ids))
 
 
@@ -319,8 +321,8 @@ class _KnownSessions(NamedTuple):
 
 def _shell_above(ancestry: Ancestry, client: Process) -> str:
     """Return the command line of the client's child process above the caller; "" if there is none."""
-    at = ancestry.processes.index(client) if client in ancestry.processes else 0
-    return " ".join(command_line(ancestry.processes[at - 1][0])) if at else ""
+    index = ancestry.processes.index(client) if client in ancestry.processes else 0
+    return " ".join(command_line(ancestry.processes[index - 1][0])) if index else ""
 
 
 def _target(request: Request) -> _Target:

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlead.daemon.sessions._public import public
+from fairlead.sessions import public
 from fairlead.text import start_of_day
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
         everything = {"costs": costs, "sessions": tracker.sessions(), "hosts": hosts}
         return _json({"revision": tracker.revision, "now": time(), **everything})
 
-    async def one(request: Request) -> Response:
+    async def get_session(request: Request) -> Response:
         await tracker.replayed()
         await daemon.token_usage.refresh()
         session = tracker.get(request.path_params["id"], is_whole=True)
@@ -65,7 +65,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
         Route("/v1/sessions", all_sessions),
         Route("/v1/sessions/stream", stream),
         Route("/v1/sessions/{id:path}/events", events),
-        Route("/v1/sessions/{id:path}", one),
+        Route("/v1/sessions/{id:path}", get_session),
     ]
 
 

@@ -24,6 +24,7 @@ from fairlead.daemon.events._messages import (
     home_of,
     is_same_home,
     read_request,
+    read_target,
 )
 from fairlead.errors import FairleadError
 
@@ -62,7 +63,8 @@ def wait_routes(daemon: Daemon) -> list[Route]:
 
     async def wake(request: Request) -> Response:
         event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 sends wakes only for Stop
-        hook, payload = read_request(event, request.url.query.encode(), request.headers.raw), await _body(request)
+        hook = read_request(*read_target(event, request.url.query.encode()), request.headers.raw)
+        payload = await _body(request)
         if hook.launched and not is_same_home(hook, home):
             return _response(error_reply(NOT_THIS_DAEMON, "this daemon serves another home"))
         return await _answer(daemon, lambda: daemon.idle.wake(payload, hook))

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients import Client
-    from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.integrity._project import Project
     from fairlead.events import Event, ToolEvent
+    from fairlead.journal import Caller
 
 _MAX_CALLS = 1000
 _MAX_CONCURRENT = 5
@@ -41,17 +41,16 @@ class CallDescription:
 class RunningCall:
     """A tool call that may write, from its `PreToolUse` on."""
 
-    def __init__(self, event: ToolEvent, request: HookRequest, client: Client, project: Project | None) -> None:
+    def __init__(self, event: ToolEvent, event_id: str, cwd: str, caller: Caller, client: Client) -> None:
         self.key = call_key(event)
         self.session = event.session_id
         self.agent_id = event.agent_id or ""
-        self.event_id = request.id
-        self.cwd = event.cwd or request.cwd
-        self.process = request.caller.pid, request.caller.start
-        self.project = project
+        self.event_id = event_id
+        self.cwd = cwd
+        self.process = caller.pid, caller.start
+        self.project: Project | None = None
         """The project whose files are checked when it ends; `None` for a tool whose files are known."""
-        above = _at_or_above(self.cwd)
-        self.folders = above.union(project.folders) if project else above
+        self.folders = _at_or_above(cwd)
         """The folders that it concerns: it runs in or below them, or under a policy for them."""
         self.description = CallDescription(event, client)
         self.concurrent: list[CallDescription] = []
@@ -87,17 +86,28 @@ class RunningCalls:
         self._unfinished: list[RunningCall] = []
         """Background commands, and calls whose end was not seen."""
 
-    def begin(self, call: RunningCall, folders: Iterable[str]) -> list[RunningCall]:
-        """Add a call, and return the other running calls that concern the folders."""
+    def begin(self, call: RunningCall, project: Project | None = None) -> list[RunningCall]:
+        """Add a call, and return the other running calls that concern its folders.
+
+        `project` is the project whose files are checked when it ends.
+        """
+        folders: Iterable[str] = (call.cwd.rstrip("/") or "/",)
+        if project is not None:
+            call.project, folders = project, project.folders
+            call.folders = call.folders.union(folders)
         with self._lock:
             if self._stale:
                 self._drop_stale(call)
             others = self._running_for(folders, call.session)
-            unfinished = [one for one in self._unfinished if one.concerns(folders) and not one.has_ended]
+            unfinished = [
+                unfinished_call
+                for unfinished_call in self._unfinished
+                if unfinished_call.concerns(folders) and not unfinished_call.has_ended
+            ]
             if others or unfinished:
-                call.concurrent += [one.description for one in (*others, *unfinished)[:_MAX_CONCURRENT]]
-            for one in others:
-                one.concurrent[_MAX_CONCURRENT - 1 :] = [call.description]
+                call.concurrent += [other.description for other in (*others, *unfinished)[:_MAX_CONCURRENT]]
+            for other in others:
+                other.concurrent[_MAX_CONCURRENT - 1 :] = [call.description]
             if len(self._running) >= _MAX_CALLS:
                 self._remove(next(iter(self._running)))
             self._remove(call.key)
@@ -114,6 +124,11 @@ class RunningCalls:
                 call.task = task
                 self._add_unfinished(call)
             return call
+
+    @property
+    def has_unfinished(self) -> bool:
+        """Whether there are background commands, or calls whose end was not seen."""
+        return bool(self._unfinished)
 
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
         """Return unfinished calls that may have changed a file since the last check. Forget those that have ended."""

@@ -69,17 +69,16 @@ class IntegrityMonitor:
             self._by_layers[ids] = layers, self._projects[key]  # holds the layers, so that their ids are not reused
             return self._projects[key]
 
-    def call_begins(self, context: EventContext, event: PreToolUse, *, is_checked: bool) -> None:
+    def call_begins(self, context: EventContext, event: PreToolUse) -> None:
         """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
-        project = self.project(context) if is_checked else None
-        call = RunningCall(event, context.request, context.client, project)
-        folders = project.folders if project else (call.cwd.rstrip("/") or "/",)
-        others = self.calls.begin(call, folders)
+        request, project = context.request, self.project(context)
+        call = RunningCall(event, request.id, context.cwd, request.caller, context.client)
+        others = self.calls.begin(call, project)
         if project is None:
             return
         changes = self._find_changes(project, context)
         call.is_checked = changes is not None
-        by = tuple(one.summary for one in (*others, *self.calls.take_unfinished(folders)))
+        by = tuple(other.summary for other in (*others, *self.calls.take_unfinished(project.folders)))
         cause: Cause = "shared" if by else "outside"
         project.pending += [
             Finding(project.shown_path(change.path), change.what, rule, cause, by)
@@ -137,14 +136,14 @@ class IntegrityMonitor:
 
     def _expect_dropped(self, path: str, number: int) -> None:
         """Make the projects that have not seen a written path treat its change as known."""
-        unseen = [one for one in list(self._projects.values()) if one is not None and one.seen < number]
+        unseen = [other for other in list(self._projects.values()) if other is not None and other.seen < number]
         real = os.path.realpath(path) if unseen else path
         for project in unseen:
             project.expect(real)
 
     def _cause(self, project: Project, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
-        unfinished = [one.summary for one in self.calls.take_unfinished(project.folders) if one is not call]
-        concurrent = [str(one) for one in call.concurrent] if call is not None else []
+        unfinished = [other.summary for other in self.calls.take_unfinished(project.folders) if other is not call]
+        concurrent = [str(other) for other in call.concurrent] if call is not None else []
         if concurrent or unfinished:
             return "shared", tuple(dict.fromkeys((summary, *concurrent, *unfinished)))
         if call is None or not call.is_checked:

@@ -88,7 +88,7 @@ class Project:
         return path
 
     def refresh(self, path: str) -> None:
-        """Record the present state of a file as its known state."""
+        """Record the current state of a file as its known state."""
         with self._lock:
             self._snapshot.refresh(path)
 
@@ -108,7 +108,7 @@ class Project:
         with self._lock:
             try:
                 self._snapshot.scan()
-            except Exception as error:  # noqa: BLE001 - shown in the status; it must not end the thread
+            except Exception as error:  # shown in the status; it must not end the thread
                 self.problem = f"{type(error).__name__}: {error}"
             finally:
                 self._is_ready.set()

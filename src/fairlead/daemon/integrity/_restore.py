@@ -68,7 +68,7 @@ def _restore_version(path: str, before: FileState, after: FileState | None) -> s
 
 
 def _keep(path: str, after: FileState) -> str:
-    """Copy the present version to Fairlead's own folder; if it cannot be copied, move it."""
+    """Copy the current version to Fairlead's own folder; if it cannot be copied, move it."""
     folder = kept_folder()
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _drop_oldest(folder)

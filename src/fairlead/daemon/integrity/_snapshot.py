@@ -24,7 +24,7 @@ MAX_COPIES = 32 * 1024 * 1024
 """Bytes of all copies of one project. They are in memory, because an agent could read a copy on disk."""
 
 _MAX_SMALL = 48
-"""The most files and folders of a project that is checked in the event loop, as the policy files are."""
+"""The maximum number of files and folders of a project that is checked in the event loop, as the policy files are."""
 _INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", "__pycache__", ".tox", ".cache"})
 """Folders that are searched after all others, and in which new files are not noticed: large, and written by tools."""
 _LEFT_OUT = ".git"
@@ -72,7 +72,7 @@ class Snapshot:
         return self._files.get(path)
 
     def find_changes(self) -> list[Change]:
-        """Return the changes since the last check, and record the present state as the known one."""
+        """Return the changes since the last check, and record the current state as the known one."""
         self._visited = 0
         suspects = [*self._changed_files(), *self._changed_targets(), *self._new_files()]
         changes = []
@@ -94,7 +94,7 @@ class Snapshot:
         return not (self._changed_files() or self._changed_targets() or self._changed_folders())
 
     def refresh(self, path: str) -> FileState | None:
-        """Record the present state of a file as its known state, and return it."""
+        """Record the current state of a file as its known state, and return it."""
         before = self._files.pop(path, None)
         self._links.discard(path)
         if before is not None and before.content is not None:

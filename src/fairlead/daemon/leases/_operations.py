@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from fairlead.daemon.http._mail_requests import MailRequest
+from fairlead.daemon.http._mail_documents import MailRequest
 from fairlead.daemon.leases._team_take import take_leases
 from fairlead.leases import Holder, LeaseError, WantedLease, lease_path
 from fairlead.mail import SCRIPT, USER, BadMessage, MailError, NotYours

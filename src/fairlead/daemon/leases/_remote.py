@@ -142,11 +142,11 @@ class RemoteLeases:
     def below(self, folder: ResolvedPath) -> list[Lease]:
         """Return the leases on files below a folder, in its own checkout and in cached checkouts below it."""
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
-        roots = {one.root: one for one in map(self.checkout, folder.names) if one is not None}
+        roots = {found.root: found for found in map(self.checkout, folder.names) if found is not None}
         for _, checkout in list(self._folders.values()):
             if checkout is not None and checkout.root.startswith(above):
                 roots[checkout.root] = checkout
-        return self._in_force([lease for one in roots.values() for lease in self._table(one).below(folder)])
+        return self._in_force([lease for checkout in roots.values() for lease in self._table(checkout).below(folder)])
 
     def in_checkout(self, checkout: Checkout) -> LeaseTable:
         """Return the leases on files of a checkout that have not expired."""
@@ -186,7 +186,7 @@ class RemoteLeases:
 
     def _in_force(self, leases: Iterable[Lease]) -> list[Lease]:
         """Return the leases that have not expired, with their ends by the system clock of this host."""
-        ends = {one.grant.id: one.ends for each in self._by_project.values() for one in each}
+        ends = {lease.grant.id: lease.ends for project_leases in self._by_project.values() for lease in project_leases}
         at, clock = now(), time.time()
         return [
             msgspec.structs.replace(lease, until=clock + ends[lease.grant.id] - at)

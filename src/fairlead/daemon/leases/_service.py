@@ -75,7 +75,7 @@ class LeaseService:
             if self.table or self._notices:
                 try:
                     await loop.run_in_executor(None, self.run_once)
-                except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
+                except Exception as error:
                     self._errors.report(f"the leases are not up to date: {error}")
 
     def run_once(self) -> None:
@@ -119,7 +119,7 @@ class LeaseService:
         """
         now = time()
         with self._lock:
-            held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
+            held = {lease.id: lease for wanted_lease in wanted for lease in self.table.against(wanted_lease, holder)}
             conflicts = self._valid(held.values(), now)
             if conflicts:
                 return [], conflicts
@@ -129,12 +129,12 @@ class LeaseService:
 
     def conflicts(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
         """Return the leases of other sessions of this host that conflict with the wanted ones."""
-        held = {lease.id: lease for one in wanted for lease in self.table.against(one, holder)}
+        held = {lease.id: lease for wanted_lease in wanted for lease in self.table.against(wanted_lease, holder)}
         return self._valid(held.values(), time())
 
     def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:
         """Return the leases of a holder's session on the wanted paths, which the new ones replace."""
-        same = {(one.path, one.folder) for one in wanted}
+        same = {(wanted_lease.path, wanted_lease.folder) for wanted_lease in wanted}
         return [
             lease
             for lease in self.table.leases

@@ -83,7 +83,7 @@ class _LocatedLease(NamedTuple):
 
     def granted(self) -> WantedLease:
         """Return the lease with a grant: its repository and path, as for all hosts. The relay sets its end."""
-        assert self.checkout is not None, "it is shareable"  # noqa: S101
+        assert self.checkout is not None, "it is shareable"
         wanted, root, project = self.wanted, self.checkout.root.rstrip("/"), self.checkout.project
         if wanted.folder:
             folder = f"{wanted.folder.rstrip('/')[len(root) :]}/"
@@ -102,7 +102,7 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     team = leases.team
     if team is None:
         return Taken(*leases.take(wanted, holder), {})
-    items = [_LocatedLease(one, _checkout(team, one)) for one in wanted]
+    items = [_LocatedLease(lease, _checkout(team, lease)) for lease in wanted]
     shared = [] if local else [item for item in items if item.is_shareable]
     here = [item for item in items if item not in shared]
     against = [*leases.conflicts(wanted, holder), *_known_against(team, here, holder)]
@@ -114,7 +114,7 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     return _take_shared(leases, team, shared, [item.wanted for item in here], holder, why_local)
 
 
-def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
+def _take_shared(  # noqa: PLR0917 - one step of `take_leases`
     leases: LeaseService,
     team: TeamLeaseClient,
     shared: Sequence[_LocatedLease],
@@ -127,13 +127,15 @@ def _take_shared(  # noqa: PLR0913, PLR0917 - one step of `take_leases`
     def decide(remote: Sequence[RemoteLease]) -> list[Lease]:
         conflicts: dict[str, Lease] = {}
         for item in shared:
-            assert item.checkout is not None, "it is shareable"  # noqa: S101
-            same = [one for one in remote if one.grant.project == item.checkout.project]
+            assert item.checkout is not None, "it is shareable"
+            same = [lease for lease in remote if lease.grant.project == item.checkout.project]
             table = table_of(same, item.checkout.root)
-            conflicts |= {one.grant.id: one for one in table.against(item.wanted, holder) if one.grant is not None}
+            conflicts |= {
+                lease.grant.id: lease for lease in table.against(item.wanted, holder) if lease.grant is not None
+            }
         return list(conflicts.values())
 
-    replaced = [lease.grant.id for lease in leases.held_by(holder, [one.wanted for one in shared]) if lease.grant]
+    replaced = [lease.grant.id for lease in leases.held_by(holder, [item.wanted for item in shared]) if lease.grant]
     granted, against = team.grant([item.granted() for item in shared], holder, replaced, decide)
     if against:
         return Taken([], against, {})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairlead.leases import Lease
 
 MAX_SHOWN = 3
-"""How many files of one call are named."""
+"""The maximum number of files of one call that a message names."""
 _MAX_PATH = 300
 _MAX_WHY = 200
 

@@ -12,19 +12,32 @@ of one user, which can also write each other's files.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from fairlead.clients import client_or_default
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.events import PostToolUse, PostToolUseFailure, PreToolUse, SessionEnd, SubagentStop
 from fairlead.mail import FAIRLEAD, SCRIPT, USER, NoSuchAgent, NotYours
 from fairlead.process import dead_processes
 from fairlead.sessions import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from fairlead.clients import Client
+    from fairlead.daemon.events._extension import EventContext
+    from fairlead.events import Event
+    from fairlead.journal import EventRecord
     from fairlead.mail import Agent, MessageService
     from fairlead.sessions import Session
+
+_MAX_CALLS = 5000
+_IGNORED = str.maketrans("", "", " \t\r\n'\"\\")
+"""Characters that the client may add or remove when it quotes a command: whitespace, quotes, backslashes."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -81,8 +94,8 @@ def identify(service: MessageService, observed: Observation, claim: Claim) -> Ca
         return Caller(_by_session_id(service, observed, claim), "session id")
     if claim.name and claim.name.lower() != SCRIPT.name.lower():
         raise NotYours(
-            f"this command runs in no session and has no terminal, so it cannot speak for {claim.name}; "
-            f"leave --as out, and it speaks as {SCRIPT.name}"
+            f"this command runs in no session and has no terminal, so it cannot act for {claim.name}; "
+            f"leave --as out, and it acts as {SCRIPT.name}"
         )
     return Caller(SCRIPT, "program")
 
@@ -105,20 +118,20 @@ def _in_session(service: MessageService, observed: Observation, claim: Claim) ->
     ids = _ids(own)
     if claim.session and claim.session not in ids:
         raise NotYours(
-            f"this command runs in the session {own[-1].id}, so it cannot speak for {claim.session}; "
-            "a name cannot be borrowed"
+            f"this command runs in the session {own[-1].id}, so it cannot act for {claim.session}; "
+            "no agent can use the name of another"
         )
     chosen = ids.get(claim.session or claim.variable, own[-1])
     running = _running(service, chosen, observed.agent_ids)
     if not claim.name:
         return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
-    if all(one.parent for one in running) and all(one.id != asked.id for one in running):
-        raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot speak for {asked.name}")
+    if all(agent.parent for agent in running) and all(agent.id != asked.id for agent in running):
+        raise NotYours(f"this command runs in a call of {running[0].name}, so it cannot act for {asked.name}")
     if all(asked.session != _agent_of(service, session).session for session in own):
         raise NotYours(
-            f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot speak for "
-            f"{asked.name}; a name cannot be borrowed"
+            f"this command runs in the session of {_agent_of(service, chosen).name}, so it cannot act for "
+            f"{asked.name}; no agent can use the name of another"
         )
     return asked
 
@@ -141,7 +154,7 @@ def _at_terminal(service: MessageService, observed: Observation, claim: Claim) -
     if claim.name:
         asked = service.find_by_name(claim.name)
         if asked.id == FAIRLEAD.id:
-            raise NotYours(f"nobody speaks for {FAIRLEAD.name}: what it writes are notices")
+            raise NotYours(f"nobody can act for {FAIRLEAD.name}: it only sends notices")
         return asked
     return _known(service, observed, claim) if claim.session else USER
 
@@ -151,7 +164,7 @@ def _by_session_id(service: MessageService, observed: Observation, claim: Claim)
     if session is not None and _runs_here(session):
         raise NotYours(
             f"session {session.id} runs as process {session.pid}, which did not start this command; "
-            "a name cannot be borrowed"
+            "no agent can use the name of another"
         )
     mine = _known(service, observed, claim)
     if not claim.name:
@@ -159,7 +172,7 @@ def _by_session_id(service: MessageService, observed: Observation, claim: Claim)
         return _only_agent(running, is_session_named=bool(claim.session))
     asked = service.find_by_name(claim.name)
     if asked.session != mine.session:
-        raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot speak for {asked.name}")
+        raise NotYours(f"the session {mine.session} is {mine.name}, so it cannot act for {asked.name}")
     return asked
 
 
@@ -188,4 +201,93 @@ def _known(service: MessageService, observed: Observation, claim: Claim) -> Agen
 
 
 def _agent_of(service: MessageService, session: Session) -> Agent:
-    return service.ensure_agent(session.id, project=project_of(session.project or session.cwd))
+    return service.ensure_agent(session.id, project=project_of(session.folder))
+
+
+# -- shell calls ---------------------------------------------------------------------------------------
+
+
+class ShellCall(msgspec.Struct, frozen=True):
+    """A running shell call."""
+
+    session: str
+    agent_id: str
+    """Empty if the session itself made the call."""
+    call: str
+    command: str
+    """The command without quotes and whitespace."""
+
+
+class ShellCalls(EventExtension):
+    """The running shell calls, including those in the background. Thread-safe.
+
+    A session and its subagents share one process, but not their calls. The client starts a shell for each call,
+    directly below its own process, with the command on its command line. So the agent is found by the text of its call.
+    If several agents match, all of them are returned. Calls are noted before they are answered, because a call begins
+    after its answer.
+    """
+
+    kind = "contributor"
+    events = frozenset({"PreToolUse"})
+    tool_kinds = frozenset({"shell"})
+    recorded_events = frozenset({"PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[tuple[str, str], ShellCall] = OrderedDict()
+        self._lock = Lock()
+
+    def before_reply(self, context: EventContext) -> None:
+        """Add a call that begins."""
+        event = context.event
+        if isinstance(event, PreToolUse):
+            self._begin(event, context.client)
+
+    def after_record(self, record: EventRecord, event: Event | None) -> None:  # noqa: ARG002 - the signature of extensions
+        """Remove the calls that an event ends."""
+        if event is None or not self._calls:
+            return
+        if isinstance(event, PostToolUse | PostToolUseFailure):
+            is_running = isinstance(event, PostToolUse) and bool(client_or_default(event.client).background_task(event))
+            if not is_running:
+                with self._lock:
+                    self._calls.pop((event.session_id, event.tool_use_id or ""), None)
+        elif isinstance(event, SessionEnd | SubagentStop):
+            agent = event.agent_id if isinstance(event, SubagentStop) else None
+            self._remove(event.session_id, agent)
+
+    def _begin(self, event: PreToolUse, client: Client) -> None:
+        command = next((text for key in client.command_keys if isinstance(text := event.tool_input.get(key), str)), "")
+        if not command:
+            return
+        call = ShellCall(event.session_id, event.agent_id or "", event.tool_use_id or "", _plain(command))
+        with self._lock:
+            self._calls[call.session, call.call] = call
+            while len(self._calls) > _MAX_CALLS:
+                self._calls.popitem(last=False)
+
+    def _remove(self, session: str, agent_id: str | None) -> None:
+        with self._lock:
+            for key, call in list(self._calls.items()):
+                if call.session == session and agent_id in (None, call.agent_id):
+                    del self._calls[key]
+
+    def callers(
+        self, sessions: Iterable[str], read_command_line: Callable[[], str], working: Iterable[str]
+    ) -> frozenset[str]:
+        """Return the ids of the subagents that may run a command in a shell with this command line; "" is the session.
+
+        The command line is read only if there are calls to compare it with. `working` are the subagents with running
+        shell calls. If no call matches the command line, it may be theirs.
+        """
+        names = set(sessions)
+        with self._lock:
+            running = [call for call in self._calls.values() if call.session in names]
+        line = _plain(read_command_line()) if running else ""
+        matching = [call for call in running if call.command in line]
+        longest = max((len(call.command) for call in matching), default=0)
+        callers = frozenset(call.agent_id for call in matching if len(call.command) == longest)
+        return callers or frozenset({"", *working})
+
+
+def _plain(command: str) -> str:
+    return command.translate(_IGNORED)

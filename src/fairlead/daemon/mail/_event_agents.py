@@ -90,7 +90,7 @@ class EventAgents:
                     service.change_session(name, session.id)
                 return
 
-    def ensure(  # noqa: PLR0913 - what is known of the agent
+    def ensure(
         self,
         service: MessageService,
         session: str,

@@ -177,7 +177,7 @@ class IdlePolicy:
         settings, request = self.settings(context), context.request
         client = context.client
         stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
-        tasks = incomplete(self._mail.tasks.of(event.session_id, stored))
+        tasks = incomplete(self._mail.tasks.tasks_of(event.session_id, stored))
         if tasks and self._may_remind(event.session_id, tasks, settings.max_reminders):
             return _blocked(event, request, render.tasks_reason(tasks), stdout)
         self.mark_idle(event)
@@ -218,7 +218,7 @@ class IdlePolicy:
             agent = await self._mail.run(self._mail.agents.of_event, service, wait.event, wait.request)
             with self._mail.waiters.held(wait, agent.id) as waiter:
                 return await self._wait(service, agent, wait, waiter, is_disconnected)
-        except Exception as error:  # noqa: BLE001 - without a reply the launcher would ask again and again
+        except Exception as error:  # without a reply the launcher would ask again and again
             self._errors.report(f"an agent cannot wait for mail: {error}")
             return HookReply(OK, stdout=wait.stdout)
 
@@ -301,7 +301,7 @@ class IdlePolicy:
         )
         try:
             self._recorder.write(record)
-        except Exception as error:  # noqa: BLE001 - a full disk
+        except Exception as error:  # a full disk
             self._errors.report(f"the end of a wait is not recorded: {error}")
 
 

@@ -17,12 +17,13 @@ from fairlead.daemon.http._mail_documents import (
     agent_documents,
     delivery_document,
     has_ended,
+    host_documents,
     inbox_document,
     message_document,
+    recipient_fields,
     sent_document,
     session_of,
 )
-from fairlead.daemon.mail._team_view import host_documents, recipient_fields
 from fairlead.mail import (
     STAGES,
     USER,
@@ -40,9 +41,9 @@ from fairlead.sessions import find_location, project_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.http import _mail_requests as requests
+    from fairlead.daemon.http import _mail_documents as documents
+    from fairlead.daemon.http._mail_documents import TeamView
     from fairlead.daemon.mail._caller_identity import Caller
-    from fairlead.daemon.mail._team_view import TeamView
     from fairlead.mail import Agent, MailCounts, Message, MessageService, SendResult, Stage, TaskLists
     from fairlead.mail.render import Left
     from fairlead.sessions import Session
@@ -98,7 +99,7 @@ def _is_in(folder: str, project: str) -> bool:
 # -- messages ------------------------------------------------------------------------------------------
 
 
-def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
+def send(call: MailCall, request: documents.Send) -> dict[str, Any]:
     """Send a message."""
     draft = Draft(
         to=request.to,
@@ -113,7 +114,7 @@ def send(call: MailCall, request: requests.Send) -> dict[str, Any]:
     return _sent(call, sent)
 
 
-def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
+def reply(call: MailCall, request: documents.Reply) -> dict[str, Any]:
     """Reply to a message."""
     sent = call.service.reply(
         _participant(call),
@@ -130,7 +131,7 @@ def reply(call: MailCall, request: requests.Reply) -> dict[str, Any]:
     return _sent(call, sent)
 
 
-def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
+def inbox(call: MailCall, request: documents.Inbox) -> dict[str, Any]:
     """Return a page of the inbox, or of the messages that match a search."""
     rows = _searched(call, request) if request.search else _received(call, request)
     unread = _counts(call).unread
@@ -138,7 +139,7 @@ def inbox(call: MailCall, request: requests.Inbox) -> dict[str, Any]:
     return {"unread": unread, "messages": rows[: request.limit], "more": more}
 
 
-def _received(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
+def _received(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
     """Read page by page until there is one more message of the wanted sender than requested."""
     rows: list[dict[str, Any]] = []
     before, wanted = request.before, request.sender.lower()
@@ -153,7 +154,7 @@ def _received(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
     return rows
 
 
-def _searched(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
+def _searched(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
     messages: list[Message] = []
     before, wanted = request.before, request.sender.lower()
     size = _PAGE if wanted else request.limit + 1
@@ -166,7 +167,7 @@ def _searched(call: MailCall, request: requests.Inbox) -> list[dict[str, Any]]:
     return [message_document(message, whole=False) for message in messages]
 
 
-def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> dict[str, Any]:
+def poll(call: MailCall, request: documents.Poll, started: float, take: Take) -> dict[str, Any]:
     """Return the mail that was not shown yet, and mark it as shown."""
     messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
@@ -180,29 +181,31 @@ def poll(call: MailCall, request: requests.Poll, started: float, take: Take) -> 
     }
 
 
-def read(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+def read(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return a whole message, and mark it as read. If the user reads the mail of an agent, it is not marked."""
     reader = USER if call.caller.is_person else _participant(call)
     message, deliveries = call.service.read(reader, call.message)
-    thread = [message_document(one, whole=False) for one in call.service.thread(reader, call.message)[-_MAX_THREAD:]]
-    own = next((one for one in deliveries if one.recipient == reader.name), None)
+    thread = [
+        message_document(message, whole=False) for message in call.service.thread(reader, call.message)[-_MAX_THREAD:]
+    ]
+    own = next((delivery for delivery in deliveries if delivery.recipient == reader.name), None)
     return {
         "message": message_document(message, whole=True),
-        "letters": [delivery_document(one) for one in deliveries],
+        "letters": [delivery_document(delivery) for delivery in deliveries],
         "thread": thread,
         "owed": message.intent == "request" and own is not None and not own.answered,
     }
 
 
-def ledger(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+def ledger(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return the delivery status of a message for each recipient."""
     participant = _participant(call)
     deliveries = call.service.ledger(participant, call.message)
     thread = call.service.thread(participant, call.message)
-    message = next(one for one in thread if one.id == call.message)
+    message = next(candidate for candidate in thread if candidate.id == call.message)
     return {
         "message": message_document(message, whole=False),
-        "letters": [delivery_document(one) for one in deliveries],
+        "letters": [delivery_document(delivery) for delivery in deliveries],
     }
 
 
@@ -224,7 +227,7 @@ def _participant(call: MailCall) -> Agent:
 # -- agents --------------------------------------------------------------------------------------
 
 
-def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
+def agents(call: MailCall, request: documents.Agents) -> dict[str, Any]:
     """List the agents of this project, or of all."""
     project = None if request.all else project_of(request.project) or call.project(request.cwd)
     agents = call.service.agents(project, include_ended=request.all)
@@ -236,7 +239,7 @@ def agents(call: MailCall, request: requests.Agents) -> dict[str, Any]:
     return {"project": project, "agents": rows, "hosts": host_documents(call.team, project, call.now)}
 
 
-def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+def status(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return the mail counts of an agent, the requests that it owes an answer, and those that it waits for."""
     service, agent = call.service, call.agent
     counts = _counts(call)
@@ -250,7 +253,7 @@ def status(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
     }
 
 
-def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
+def heartbeat(call: MailCall, request: documents.Heartbeat) -> dict[str, Any]:
     """Mark a session as active. With `start`, it is revived if it has ended."""
     if request.start and call.service.current(call.agent).ended:
         call.service.revive(call.agent)
@@ -258,14 +261,14 @@ def heartbeat(call: MailCall, request: requests.Heartbeat) -> dict[str, Any]:
     return {"seen": call.now}
 
 
-def show_identity(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+def show_identity(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return who the caller is."""
     agent = call.service.current(call.agent)
     row = agent_document(agent, _counts(call), session_of(agent, call.sessions), call.now)
     return {"how": call.caller.how, "agent": row, "saved": agent.saved}
 
 
-def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
+def identity(call: MailCall, request: documents.Identity) -> dict[str, Any]:
     """Save or restore the status of an agent, or rename it."""
     service, agent = call.service, call.agent
     if request.action != "restore" and not agent.session:
@@ -282,12 +285,12 @@ def identity(call: MailCall, request: requests.Identity) -> dict[str, Any]:
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
 
-def tasks(call: MailCall, request: requests.Tasks) -> dict[str, Any]:
+def tasks(call: MailCall, request: documents.Tasks) -> dict[str, Any]:
     """List the tasks of the caller's session."""
     name = call.agent.session
     session = call.sessions(name) if name else None
     stored = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(request.folder, name)
-    listed = call.tasks.of(name, stored) if name else ()
+    listed = call.tasks.tasks_of(name, stored) if name else ()
     shown = listed if request.all else incomplete(listed)
     return {"session": call.agent.session, "tasks": [msgspec.to_builtins(task) for task in shown]}
 
@@ -295,12 +298,12 @@ def tasks(call: MailCall, request: requests.Tasks) -> dict[str, Any]:
 # -- topics --------------------------------------------------------------------------------------------
 
 
-def topics(call: MailCall, _: requests.MailRequest) -> dict[str, Any]:
+def topics(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """List the topics that have subscribers."""
     return {"topics": [msgspec.to_builtins(topic) for topic in call.service.topics()]}
 
 
-def listen(call: MailCall, request: requests.Listen) -> dict[str, Any]:
+def listen(call: MailCall, request: documents.Listen) -> dict[str, Any]:
     """Join or leave a topic."""
     change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
     topic = change(call.agent, request.topic)

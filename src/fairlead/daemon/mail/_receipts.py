@@ -33,6 +33,11 @@ class Receipts:
         self._folder = receipts_folder()
         self._opened: OrderedDict[str, None] = OrderedDict()
 
+    def make_folder(self) -> None:
+        """Create the folder. If that fails, `open` tries again."""
+        with suppress(OSError):
+            make_private(self._folder)
+
     def open(self, showing: str, pid: int) -> None:
         """Create the file of a receipt. Raises `MailUnreachable` if that fails: then no mail may be shown."""
         try:

@@ -13,10 +13,9 @@ from threading import Event as Flag
 from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
+from fairlead.daemon.mail._caller_identity import ShellCalls
 from fairlead.daemon.mail._event_agents import EventAgents, RecordedAgent
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
-from fairlead.daemon.mail._shell_calls import ShellCalls
-from fairlead.daemon.mail._showing import show_bounded
 from fairlead.daemon.mail._waiters import WaiterRegistry
 from fairlead.mail import USER, MailError, MailUnreachable, MessageService, TaskLists
 
@@ -55,6 +54,8 @@ _FLUSH_INTERVAL = 30.0
 _PRUNE_INTERVAL = 3600.0
 _MAX_STAYS = 20_000
 _MAX_UNDONE = 20_000
+_POLL = "poll"
+"""The event name of polls, which return mail page by page."""
 _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
 """Events for which no new agent is created."""
 
@@ -110,7 +111,7 @@ class MailService:
             while has_more:
                 has_more = await self.run(self._index_some)
                 await asyncio.sleep(_INDEX_PAUSE)
-        except Exception as error:  # noqa: BLE001 - without an index the search reads every message
+        except Exception as error:  # without an index the search reads every message
             self._errors.report(f"old messages are not indexed, and a search takes longer: {error}")
 
     def _index_some(self) -> bool:
@@ -125,7 +126,7 @@ class MailService:
             try:
                 await self._synchronize()
                 failures = 0
-            except Exception as error:  # noqa: BLE001 - one failed step must not end the loop
+            except Exception as error:
                 if not failures:
                     self._errors.report(f"the mail is not up to date with the sessions: {error}")
                 await asyncio.sleep(_RETRY_DELAYS[min(failures, len(_RETRY_DELAYS) - 1)])
@@ -164,7 +165,7 @@ class MailService:
         while self._service is None:
             try:
                 await self.run(self._open_store)
-            except Exception as error:  # noqa: BLE001 - events get replies without mail
+            except Exception as error:  # events get replies without mail
                 self._why_unavailable, self.is_unavailable = str(error), True
                 self._tried.set()
                 if not failures:
@@ -179,6 +180,7 @@ class MailService:
         from fairlead.store import MailStore
 
         self._store = MailStore.open()
+        self.receipts.make_folder()
         for warning in self._store.warnings:
             self._errors.report(warning)
         service = MessageService(self._store)
@@ -264,7 +266,7 @@ class MailService:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 
-    def show(  # noqa: PLR0913 - mostly keywords
+    def show(
         self,
         service: MessageService,
         agent: Agent,
@@ -281,7 +283,7 @@ class MailService:
         pid = reader_pid(request.id) if request.receipts else None
         return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
 
-    def take(  # noqa: PLR0913 - one parameter a field
+    def take(
         self,
         service: MessageService,
         agent: Agent,
@@ -296,7 +298,9 @@ class MailService:
             return [], 0
         if pid is not None:
             self.receipts.open(showing, pid)
-        messages, left = show_bounded(service, agent, event_name, showing, urgent_only=urgent_only)
+        messages, left = service.show_bounded(
+            agent, event_name, showing, urgent_only=urgent_only, has_next_page=event_name == _POLL
+        )
         if not messages and pid is not None:
             self.receipts.close(showing)
         return messages, left

@@ -50,6 +50,12 @@ class TurnLimiter:
         self._lock = Lock()
         self._agents: dict[int, AgentTurns] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no turn of any agent is counted."""
+        with self._lock:
+            return not self._read()
+
     def check(self, agent: int, queued: Sequence[Message], limits: IdleSettings, now: float) -> tuple[str, bool]:
         """Return the reason why the queued mail of an agent is held, "" if it is not, and whether the reason is new."""
         if any(message.sender == USER.name for message in queued):

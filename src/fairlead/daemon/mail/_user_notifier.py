@@ -51,7 +51,7 @@ class UserMailNotifier:
                 continue
             try:
                 await self._mail.run(self._check, service, self._mail.user_mail_count)
-            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+            except Exception as error:
                 self._errors.report(f"the user cannot be notified of mail: {error}")
                 self._not_before = time() + _RETRY_DELAY
 
@@ -80,7 +80,7 @@ class UserMailNotifier:
     def _notify(self, new: list[Message], settings: Attention) -> None:
         self._last = max(message.id for message in new)
         _write_last(self._last)
-        rows = [(one.sender, one.subject or one.body, one.intent == "request") for one in new]
+        rows = [(message.sender, message.subject or message.body, message.intent == "request") for message in new]
         send(mail_note(rows), settings.channels, desktop=settings.desktop and has_desktop())
 
 

@@ -106,7 +106,7 @@ class WaiterRegistry:
     def is_needed(self) -> bool:
         """Whether there is a wait, or a token that may be claimed."""
         return bool(self._waiting) or any(
-            monotonic() - one.issued_at < _TOKEN_LIFETIME for one in list(self._issued.values())
+            monotonic() - token.issued_at < _TOKEN_LIFETIME for token in list(self._issued.values())
         )
 
     def waiting_agents(self) -> frozenset[int]:
@@ -122,7 +122,7 @@ class WaiterRegistry:
             token=name, mode=mode, event=event, request=request, seconds=seconds, issued_at=now, stdout=stdout
         )
         with self._lock:
-            for late in [one.token for one in self._issued.values() if now - one.issued_at > _TOKEN_LIFETIME]:
+            for late in [issued.token for issued in self._issued.values() if now - issued.issued_at > _TOKEN_LIFETIME]:
                 del self._issued[late]
             self._issued[name] = token
         return token
@@ -174,9 +174,9 @@ class WaiterRegistry:
     def release(self, session: str, *modes: Mode) -> None:
         """End the waits of a session without mail."""
         with self._lock:
-            for one in self._issued.values():
-                if one.event.session_id == session and one.mode in modes:
-                    self._issued[one.token] = msgspec.structs.replace(one, is_over=True)
+            for issued in self._issued.values():
+                if issued.event.session_id == session and issued.mode in modes:
+                    self._issued[issued.token] = msgspec.structs.replace(issued, is_over=True)
         self._in_loop(self._release, session, modes)
 
     def _release(self, session: str, modes: tuple[Mode, ...]) -> None:

@@ -113,7 +113,7 @@ class AttentionNotifier:
             try:
                 if self._tracker.is_checked:
                     await self._check()
-            except Exception as error:  # noqa: BLE001 - one failure must not end the loop
+            except Exception as error:
                 self._report(f"notifications cannot be sent: {error!r}")
 
     @property
@@ -181,18 +181,20 @@ class AttentionNotifier:
         return settings
 
     def _save(self, sent: Mapping[str, AttentionRequest]) -> None:
-        beside = f"{self._file}.{os.getpid()}"
+        temporary_file = f"{self._file}.{os.getpid()}"
         try:
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(
+                temporary_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
             with open(descriptor, "wb") as file:
                 file.write(msgspec.json.encode(sent))
-            os.replace(beside, self._file)
+            os.replace(temporary_file, self._file)
         except OSError as error:
             self._report(f"sent notifications cannot be saved: {error}")
 
     def _send(self, news: Sequence[_Item], settings: Attention) -> None:
         names = [_waiting(item) for item in news]
-        notes = [names] if len(names) > MAX_NOTES else [[one] for one in names]
+        notes = [names] if len(names) > MAX_NOTES else [[name] for name in names]
         for note in map(attention_note, notes):
             send(note, settings.channels, desktop=settings.desktop, then=self._on_sent)
 
@@ -228,7 +230,7 @@ def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[A
 
 def _waiting(item: _Item) -> WaitingSession:
     session, root = item.session, item.root
-    folder = (root.project or root.cwd).rstrip("/").rpartition("/")[2]
+    folder = root.folder.rstrip("/").rpartition("/")[2]
     agent = (session.agent_type or "subagent") if session.is_child else ""
     name = (folder or root.title or root.id[:8]) + (f" on {root.host}" if root.host else "")
     return WaitingSession(name, item.request.reason, agent, _subject(session))

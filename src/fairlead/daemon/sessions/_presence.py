@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.clients import client_or_default
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.events import UserPromptSubmit
 from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
+    from fairlead.events import Event
+    from fairlead.journal import EventRecord
 
 AWAY_AFTER = 600.0
-"""Seconds without a sign of the user after which they are away."""
+"""Seconds without activity of the user after which they count as away."""
 _SAVE_INTERVAL = 60.0
 """Seconds by which the file may be behind if the daemon is killed."""
 
@@ -24,8 +29,10 @@ class _Saved(msgspec.Struct, frozen=True):
     left: float = 0.0
 
 
-class Presence:
+class Presence(EventExtension):
     """The time when the user was last seen, saved in a file. Thread-safe: the latest time wins."""
+
+    recorded_events = frozenset({"UserPromptSubmit"})
 
     def __init__(self, errors: ErrorLog) -> None:
         self._errors = errors
@@ -48,6 +55,11 @@ class Presence:
         absence.
         """
         return self._seen if now - self._seen > AWAY_AFTER else self._left
+
+    def after_record(self, record: EventRecord, event: Event | None) -> None:
+        """Note the time of a prompt, unless the client wrote it."""
+        if isinstance(event, UserPromptSubmit) and not client_or_default(record.client).is_automatic(event.prompt):
+            self.note(record.at)
 
     def note(self, at: float) -> bool:
         """Note that the user was seen; return whether they were away before."""

@@ -27,11 +27,11 @@ def read_saved_state() -> SavedState:
 
 def write_saved_state(state: SavedState) -> None:
     """Replace the file as a whole. Raises `OSError`, and `FairleadError` if there is no state folder."""
-    beside = f"{_file()}.{os.getpid()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    temporary_file = f"{_file()}.{os.getpid()}"
+    descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(msgspec.json.encode(state))
-    os.replace(beside, _file())
+    os.replace(temporary_file, _file())
 
 
 def _file() -> str:

@@ -18,7 +18,6 @@ import msgspec
 from fairlead.clients import Usage, client_or_default
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.daemon.sessions._facts import reporting_pid
-from fairlead.daemon.sessions._public import public
 from fairlead.daemon.sessions._saved_state import SavedState, read_saved_state, write_saved_state
 from fairlead.errors import FairleadError
 from fairlead.journal import DOCTOR_SESSION, CostRecord, EventRecord, Position
@@ -27,6 +26,7 @@ from fairlead.sessions import (
     Registry,
     SnapshotError,
     apply_record,
+    public,
     restore,
     snapshot,
 )
@@ -231,7 +231,7 @@ class SessionTracker(EventExtension):
                 at=time(),
                 session=known.id,
                 client=known.client,
-                folder=known.project or known.cwd or session.cwd,
+                folder=known.folder or session.cwd,
                 counter=usage.cost_usd,
                 began=began,
                 pid=reporting_pid(known, caller),
@@ -287,7 +287,7 @@ class SessionTracker(EventExtension):
 
     def sessions(self, *, ended: bool = True) -> list[Session]:
         """Return all sessions, each followed by its subagents."""
-        return [one for root in self._registry.sessions(ended=ended) for one in self._with_children(root)]
+        return [session for root in self._registry.sessions(ended=ended) for session in self._with_children(root)]
 
     def live(self) -> Iterator[Session]:
         """Yield the sessions and subagents that have not ended, with their internal state."""
@@ -299,8 +299,7 @@ class SessionTracker(EventExtension):
 
     def get(self, session_id: str, *, is_whole: bool = False) -> Session | None:
         """Return a session by its id, with long questions cut unless `is_whole`."""
-        session = self._registry.get(session_id)
-        return session and public(session, is_whole=is_whole)
+        return self._registry.get_public(session_id, is_whole=is_whole)
 
     def current(self, session_id: str) -> Session | None:
         """Return the same session as `get`, with its internal state and without a copy."""
@@ -318,18 +317,18 @@ class SessionTracker(EventExtension):
             for process in ((session.pid, session.pid_start), *session.others):
                 if process in by_process:
                     by_process[process].append(session)
-        first, sessions = next(((one, found) for one, found in by_process.items() if found), ((0, 0), []))
+        first, sessions = next(((one, group) for one, group in by_process.items() if group), ((0, 0), []))
         return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
         """Return the latest session of a process that another one has replaced. For a thread: it waits."""
         if self._loop is None:
             return self._find_replaced(process)
-        found = asyncio.run_coroutine_threadsafe(self._replaced_when_known(process), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._replaced_when_known(process), self._loop)
         try:
-            return found.result(_MAX_THREAD_WAIT)
+            return future.result(_MAX_THREAD_WAIT)
         except TimeoutError:
-            found.cancel()
+            future.cancel()
             return None
 
     async def _replaced_when_known(self, process: Process) -> Session | None:
@@ -338,8 +337,8 @@ class SessionTracker(EventExtension):
 
     def _find_replaced(self, process: Process) -> Session | None:
         self.apply_queued()
-        ended = [one for one in self._registry.in_process(*process) if one.end_reason in _REPLACED]
-        return max((public(one) for one in ended if one.ended), key=lambda one: one.ended or 0.0, default=None)
+        ended = [session for session in self._registry.in_process(*process) if session.end_reason in _REPLACED]
+        return max((public(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
 
     def is_in_turn(self, session_id: str) -> bool:
         """Return whether an agent is between a prompt and its answer."""
@@ -350,9 +349,9 @@ class SessionTracker(EventExtension):
         """Return the ids of the subagents of sessions that have open shell calls."""
         roots = set(session_ids)
         return {
-            one.agent_id
-            for one in self.subagents()
-            if one.ended is None and one.calls and self._registry.root_of(one).id in roots and _has_shell(one)
+            agent.agent_id
+            for agent in self.subagents()
+            if agent.ended is None and agent.calls and self._registry.root_of(agent).id in roots and _has_shell(agent)
         }
 
     def root_of(self, session: Session) -> Session:
@@ -365,7 +364,7 @@ class SessionTracker(EventExtension):
 
     def _with_children(self, session: Session) -> list[Session]:
         children = self._registry.children_of(session.id)
-        return [public(session), *(one for child in children for one in self._with_children(child))]
+        return [public(session), *(descendant for child in children for descendant in self._with_children(child))]
 
     async def follow(self, after: int) -> AsyncIterator[list[Change] | None]:
         """Yield the changes after a revision as they come.

@@ -27,7 +27,7 @@ _MAX_BYTES = 256 * 1024
 _MAX_REASON = 400
 
 
-def prepare_copies(  # noqa: PLR0913 - keyword-only limits
+def prepare_copies(
     store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
 ) -> CopyBatch:
     """Return the next events to copy, at most `limit`, and the sessions that they change."""
@@ -40,8 +40,10 @@ def prepare_copies(  # noqa: PLR0913 - keyword-only limits
         records.append(record)
         size += len(record.payload) if isinstance(record, EventRecord) else 0
     events = _events(store, records, blocked_only=blocked_only)
-    names = {clean_text(one.session) for one in records if isinstance(one, EventRecord | CostRecord) and one.session}
-    names |= {one.entry.session for one in events}
+    names = {
+        clean_text(item.session) for item in records if isinstance(item, EventRecord | CostRecord) and item.session
+    }
+    names |= {event.entry.session for event in events}
     return CopyBatch(
         events=events,
         sessions=store.sessions_to_copy(names - {DOCTOR_SESSION, ""}, blocked_only=blocked_only),
@@ -71,12 +73,12 @@ def _is_counted(record: Record, *, blocked_only: bool) -> bool:
 
 def _events(store: Store, records: list[Record], *, blocked_only: bool) -> list[EventCopy]:
     """Return one copy of each event. It includes the result of the event's commands if they have ended."""
-    ended = [one.id for one in records if isinstance(one, CommandsRecord) and _is_wanted(one, blocked_only)]
-    wanted = [one for one in records if isinstance(one, EventRecord) and _is_wanted(one, blocked_only)]
-    events = {clean_text(one.id): StoredEvent(one) for one in wanted}
+    ended = [record.id for record in records if isinstance(record, CommandsRecord) and _is_wanted(record, blocked_only)]
+    wanted = [record for record in records if isinstance(record, EventRecord) and _is_wanted(record, blocked_only)]
+    events = {clean_text(record.id): StoredEvent(record) for record in wanted}
     if ended:
-        events |= {one.event.id: one for one in store.events_by_id(ended)}
-    return [_copy(one) for one in events.values() if one.event.session not in {"", DOCTOR_SESSION}]
+        events |= {stored.event.id: stored for stored in store.events_by_id(ended)}
+    return [_copy(event) for event in events.values() if event.event.session not in {"", DOCTOR_SESSION}]
 
 
 def _is_wanted(record: EventRecord | CommandsRecord, blocked_only: bool) -> bool:  # noqa: FBT001 - private

@@ -86,12 +86,14 @@ def subagents_of(entries: Iterable[StoredEvent]) -> list[SubagentHistory]:
     from fairlead.sessions import SubagentHistory
 
     subagents: dict[str, SubagentHistory] = {}
-    for one in sorted((stored.event for stored in entries), key=lambda record: record.at):
-        if not one.agent:
+    for event_record in sorted((stored.event for stored in entries), key=lambda record: record.at):
+        if not event_record.agent:
             continue
-        known = subagents.get(one.agent) or SubagentHistory(id=one.agent, started=one.at)
-        known = replace(known, type=known.type or agent_type_of(one))
-        subagents[one.agent] = replace(known, ended=one.at) if one.event == "SubagentStop" else known
+        known = subagents.get(event_record.agent) or SubagentHistory(id=event_record.agent, started=event_record.at)
+        known = replace(known, type=known.type or agent_type_of(event_record))
+        subagents[event_record.agent] = (
+            replace(known, ended=event_record.at) if event_record.event == "SubagentStop" else known
+        )
     return list(subagents.values())
 
 

@@ -33,7 +33,7 @@ from fairlead.daemon.store._messages import (
     send,
 )
 from fairlead.journal import Position
-from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,9 +127,9 @@ class StoreProcess:
         answer = self._ask(lambda number: FindSession(number, session, limit, before))
         return msgspec.json.decode(self._wait(answer), type=list[SessionHistory])
 
-    def summarize(self, since: float) -> Absence:
+    def summarize(self, since: float) -> AbsenceSummary:
         """Return a summary of what happened since a time. Raises `StoreUnavailable`."""
-        return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=Absence)
+        return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=AbsenceSummary)
 
     def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
         """Return the next events to copy for the history of the team. Raises `StoreUnavailable`."""

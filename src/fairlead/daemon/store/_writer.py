@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import Absence, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ class StoreWriter:
             return False
         try:
             return self._write(self._opened(), size)
-        except Exception as error:  # noqa: BLE001 - the daemon works without a store; the journal has all events
+        except Exception as error:  # the daemon works without a store; the journal has all events
             self._handle_failure(error)
             return False
 
@@ -92,21 +92,21 @@ class StoreWriter:
         """Return whether an event is stored; False without a store."""
         try:
             return event_id in self._opened().stored_ids((event_id,))
-        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
+        except Exception:  # `write_batch` has the same error, and reports it
             return False
 
     def events(self, session: str, limit: int) -> list[StoredEvent]:
         """Return the last events of a session, the newest first; none without a store."""
         try:
             return self._opened().events(session=session, limit=limit)
-        except Exception:  # noqa: BLE001 - `write_batch` has the same error, and reports it
+        except Exception:  # `write_batch` has the same error, and reports it
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
         """Return a page of the history; an empty one without a store."""
         try:
             return self._opened().find_history(query)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return HistoryPage(since=query.since)
 
@@ -116,7 +116,7 @@ class StoreWriter:
             store = self._opened()
             sessions = store.history_of(session)
             if len(sessions) != 1:
-                return [SessionHistory(session=one) for one in sessions]
+                return [SessionHistory(session=match) for match in sessions]
             at, _, name = before.partition(",")
             after = (float(at), name) if before else None
             stored = store.events(session=sessions[0].id, limit=limit + 1, after=after)
@@ -125,21 +125,21 @@ class StoreWriter:
                 SessionHistory(
                     session=sessions[0],
                     subagents=subagents_of(page),
-                    timeline=[timeline_entry(one) for one in reversed(page)],
+                    timeline=[timeline_entry(stored) for stored in reversed(page)],
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
                 )
             ]
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return []
 
-    def summarize(self, since: float) -> Absence:
+    def summarize(self, since: float) -> AbsenceSummary:
         """Return a summary of what happened since a time; an empty one without a store."""
         try:
             return self._opened().summarize(since, time())
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
-            return Absence(since=since, now=time())
+            return AbsenceSummary(since=since, now=time())
 
     def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
         """Return the next events to copy for the history of the team; none without a store."""
@@ -148,7 +148,7 @@ class StoreWriter:
 
             store = self._opened()
             return prepare_copies(store, self._journal, after, self.position, blocked_only=blocked_only, limit=limit)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return CopyBatch(position=after)
 
@@ -158,7 +158,7 @@ class StoreWriter:
             from fairlead.daemon.store._copies import count_copies
 
             return count_copies(self._journal, after, blocked_only=blocked_only, keep_bytes=keep_bytes)
-        except Exception as error:  # noqa: BLE001 - an answer must come
+        except Exception as error:
             self._report_failure(error)
             return CopyCount(0, after)
 

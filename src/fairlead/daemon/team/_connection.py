@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 READ_INTERVAL = 30.0
 """Seconds after which everything is read again, even without a notification."""
 RETENTION_SECONDS = 30 * 86400.0
-"""How long the relay keeps the packets to a host that does not connect, at least."""
+"""The minimum time for which the relay keeps packets to a host that does not connect."""
 _DAY = 86400.0
 _PRUNE_INTERVAL = 3600.0
 _REGISTRY_INTERVAL = 1.0
-"""The least number of seconds between two reads of the hosts and certificates."""
+"""The minimum number of seconds between two reads of the hosts and certificates."""
 HOSTS_A_SECOND = 100
-"""How many hosts are read in a second at most. Limited, because every host reads all others."""
+"""The maximum number of hosts that are read per second. Limited, because every host reads all others."""
 _SNAPSHOT_READ_INTERVAL = 0.25
-"""The least number of seconds between two reads of the other hosts' snapshots. It is longer in a large team."""
+"""The minimum number of seconds between two reads of the other hosts' snapshots. It is longer in a large team."""
 _SNAPSHOT_INTERVALS: dict[SnapshotKind, float] = {"agents": 0.5, "sessions": 2.0}
-"""The least number of seconds between two snapshots of this host."""
+"""The minimum number of seconds between two snapshots of this host."""
 _URGENT_INTERVAL = 0.2
 """The same interval if a question to a person has changed."""
 
@@ -47,7 +47,7 @@ _URGENT_INTERVAL = 0.2
 class TeamConnection:
     """Transfers packets, snapshots and leases between this host and the relay."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
+    def __init__(  # noqa: PLR0917 - the parts of the service
         self,
         relay: Relay,
         service: MessageService,

@@ -104,7 +104,7 @@ class TeamDirectory:
 
     def count(self, service: MessageService) -> None:
         """Count the packets that are not acknowledged."""
-        self.unacknowledged = {one.target: (one.count, one.since) for one in service.team.targets()}
+        self.unacknowledged = {target.target: (target.count, target.since) for target in service.team.targets()}
 
     def _put(self, host: str, snapshot: AgentStatuses, at: float) -> None:
         before = self.members.get(host, _UNKNOWN)

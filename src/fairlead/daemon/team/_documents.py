@@ -77,15 +77,15 @@ def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[st
     known = [*roster.trust.members.values(), *roster.trust.removed.values()]
     names = {row["name"] for row in rows}
     unlisted = [
-        one
-        for one in known
-        if one.host not in roster.hosts
-        and one.host != own
-        and (one.host in roster.trust.members or one.name not in names)
+        host
+        for host in known
+        if host.host not in roster.hosts
+        and host.host != own
+        and (host.host in roster.trust.members or host.name not in names)
     ]
     return rows + [
-        _row(one.host, one.name, one.key, roster.trust.state(one.host)) | _transit(directory, one.host)
-        for one in unlisted
+        _row(host.host, host.name, host.key, roster.trust.state(host.host)) | _transit(directory, host.host)
+        for host in unlisted
     ]
 
 

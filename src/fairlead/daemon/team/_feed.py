@@ -98,5 +98,5 @@ class TeamFeed:
         """Return the main session of a subagent of another host."""
         if not session.parent:
             return session
-        parents = (one for one in self.live() if one.id == session.parent)
+        parents = (other for other in self.live() if other.id == session.parent)
         return next(parents, session)

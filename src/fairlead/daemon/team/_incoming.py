@@ -26,7 +26,7 @@ _PAGE = 200
 class Incoming:
     """Receives the packets for this host, over one connection."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the service
+    def __init__(  # noqa: PLR0917 - the parts of the service
         self,
         relay: Relay,
         service: MessageService,
@@ -89,7 +89,7 @@ class Incoming:
         shift = self._directory.clock_shift(origin, self._log.offset)
         self._answers.discard_uncommitted()
         received = self._service.team.receive(
-            [msgspec.structs.replace(_incoming(one), clock_shift=shift) for one in packets]
+            [msgspec.structs.replace(_incoming(packet), clock_shift=shift) for packet in packets]
         )
         self._answers.handle_committed()
         done = [one.seq for one, result in zip(packets, received, strict=True) if result is not Received.GAP]
@@ -102,7 +102,7 @@ class Incoming:
 
     def _refuse(self, origin: str, packets: list[Packet], why: str) -> bool:
         """Store packets as refused, delete them from the relay, and notify the user once."""
-        self._service.team.store_refused([_incoming(one) for one in packets], why)
+        self._service.team.store_refused([_incoming(packet) for packet in packets], why)
         self._service.team.sync()
         self._relay.refuse(origin, packets[-1].seq)
         self._log.refused += len(packets)

@@ -38,9 +38,9 @@ class Outgoing:
             missing = set(self._relay.missing(backlog.target, backlog.first, backlog.last))
             after = backlog.first - 1
             while after < backlog.last and (page := self._mail.outgoing(backlog.target, after, _PAGE)):
-                self._push(one for one in page if one.seq in missing)
+                self._push(packet for packet in page if packet.seq in missing)
                 after = page[-1].seq
-        self._pushed = max([self._pushed, *(one.last_id for one in backlogs)])
+        self._pushed = max([self._pushed, *(item.last_id for item in backlogs)])
 
     def push_new(self) -> bool:
         """Push the packets that were added to the outbox since the last push. Return whether there were any."""
@@ -64,9 +64,11 @@ class Outgoing:
         key = own.key
         signed = [
             sign_packet(
-                Packet(origin=own.host, target=one.target, seq=one.seq, kind=one.kind, body=one.body), key, own.team
+                Packet(origin=own.host, target=packet.target, seq=packet.seq, kind=packet.kind, body=packet.body),
+                key,
+                own.team,
             )
-            for one in packets
+            for packet in packets
         ]
         if signed:
             self._relay.push(signed)

@@ -50,7 +50,7 @@ class Roster:
         trust = evaluate_trust(self.membership.team, self.membership.anchors, merge_certificates(self._kept, received))
         if trust.effective != self._kept:
             self._keep(trust.effective)
-        lacking = [one for one in trust.effective if one not in set(received)]
+        lacking = [certificate for certificate in trust.effective if certificate not in set(received)]
         for certificate in (*lacking, *self._own_certificate(received)):
             relay.add_certificate(certificate)
         before = self.known()
@@ -65,7 +65,11 @@ class Roster:
         """
         own = self.membership
         is_first = any(anchor.host == own.host for anchor in own.anchors)
-        return [] if not is_first or any(one.host == own.host for one in received) else [self.sign_own("member")]
+        return (
+            []
+            if not is_first or any(certificate.host == own.host for certificate in received)
+            else [self.sign_own("member")]
+        )
 
     def sign_own(self, verdict: Verdict) -> Certificate:
         """Return a certificate of this host about itself."""
@@ -86,7 +90,7 @@ class Roster:
             host.id: (host.name, self.trust.state_of(host)) for host in self.hosts.values()
         }
         removed: dict[str, tuple[str, HostState]] = {
-            one.host: (one.name, "removed") for one in self.trust.removed.values()
+            anchor.host: (anchor.name, "removed") for anchor in self.trust.removed.values()
         }
         return removed | listed
 
@@ -103,7 +107,7 @@ class Roster:
     def others(self, state: HostState) -> list[Host]:
         """Return the other hosts in a state, by name."""
         own = self.membership.host
-        hosts = [one for one in self.hosts.values() if one.id != own and self.trust.state_of(one) == state]
+        hosts = [other for other in self.hosts.values() if other.id != own and self.trust.state_of(other) == state]
         return sorted(hosts, key=lambda host: host.name)
 
     def fingerprint(self, host: Host) -> str:
@@ -116,7 +120,7 @@ class Roster:
         own = self.membership
         if self.state(own.host) != "member":
             raise RelayRefused(
-                f"this host is not confirmed itself, so its word does not count; "
+                f"this host is not confirmed itself, so it cannot confirm others; "
                 f"on a host that is, run: fairlead team confirm {own.name}"
             )
         host = self._named(name, verdict)

@@ -88,7 +88,7 @@ def has_joined() -> bool:
 class TeamService:
     """Owns the team's thread and the services that use the connection to the relay."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the services that a team reaches
+    def __init__(  # noqa: PLR0917 - the services that a team reaches
         self,
         mail: MailService,
         tracker: SessionTracker,
@@ -146,11 +146,13 @@ class TeamService:
     def check_sessions(self) -> None:
         """Wake the thread to publish snapshots if agents or sessions have changed. Runs in the event loop."""
         self._copier.check_settings()
-        questions = frozenset(one.id for one in self._local_answers.questions())
+        questions = frozenset(question.id for question in self._local_answers.questions())
         seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
         if seen != self._seen:
             asked = frozenset(
-                (one.id, one.since) for one in self._tracker.live() if isinstance(one.state, AttentionNeeded)
+                (session.id, session.since)
+                for session in self._tracker.live()
+                if isinstance(session.state, AttentionNeeded)
             )
             self._is_urgent |= questions != self._seen[2] or asked != self._asked
             self._seen, self._asked, self._has_changes = seen, asked, True
@@ -292,7 +294,7 @@ class TeamService:
                 delay = _REFUSED_DELAY
             except (TeamError, MailError, DaemonNotResponding) as error:
                 self._lost(error)
-            except Exception as error:  # noqa: BLE001 - one failure must not end the thread
+            except Exception as error:
                 self._lost(error)
                 self._errors.report(f"the connection to the team's relay failed: {type(error).__name__}: {error}")
             failures = 0 if self.log.connections > connections else failures + 1

@@ -142,7 +142,7 @@ class LocalSnapshots:
         return msgspec.json.encode(SessionsBody(sessions=rows, left_out=left_out, questions=published, answers=answers))
 
     def _read_state(self) -> tuple[list[Session], frozenset[int], list[Question]]:
-        assert self._mail.loop is not None, "there is a mail service"  # noqa: S101 - the event loop has opened it
+        assert self._mail.loop is not None, "there is a mail service"  # the event loop has opened it
         return call_in_loop(self._mail.loop, self._read_state_in_loop)
 
     def _read_state_in_loop(self) -> tuple[list[Session], frozenset[int], list[Question]]:

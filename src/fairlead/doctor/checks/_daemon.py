@@ -139,7 +139,7 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
 
 
 def _check_integrity(facts: Facts) -> Iterator[Finding]:
-    """Yield what keeps the integrity check from covering the protected files."""
+    """Yield findings about what keeps the integrity check from covering the protected files."""
     mode, daemon = facts.policy.integrity, facts.daemon
     if mode != "off" and not daemon.starts_on_demand and daemon.state != "running":
         yield warning(

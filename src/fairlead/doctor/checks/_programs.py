@@ -27,7 +27,7 @@ def check_programs(facts: Facts) -> Iterator[Finding]:
 
 
 def check_path(facts: Facts) -> Iterator[Finding]:
-    """Yield the programs `fairlead` on the PATH that belong to another installation."""
+    """Yield findings about programs `fairlead` on the PATH that belong to another installation."""
     for program in facts.on_path:
         yield warning(
             "path.other", f"{program} on the PATH belongs to another installation", "remove it, or put this one first"

@@ -31,7 +31,7 @@ def check_runs(facts: Facts) -> Iterator[Finding]:
 
 
 def check_foreign(facts: Facts) -> Iterator[Finding]:
-    """Yield the hooks of other programs, with their times if they were run."""
+    """Yield findings about hooks of other programs, with their times if they were run."""
     for run in facts.hook_runs.runs:
         if not run.is_ours:
             yield _check_foreign_hook(run)

@@ -49,7 +49,7 @@ def check_client(client: Client) -> Iterator[Finding]:
 
 
 def check_install(facts: Facts) -> Iterator[Finding]:
-    """Yield for each requested scope whether our hooks are installed completely."""
+    """Yield a finding for each requested scope: whether our hooks are installed completely."""
     managed = {hook.event for hook in _hooks(facts) if hook.is_ours and hook.scope == "managed"}
     if managed:
         yield ok("install", f"managed: {len(managed)} events")
@@ -87,7 +87,7 @@ def _first(lines: tuple[str, ...]) -> tuple[str, str]:
 
 
 def check_double(facts: Facts) -> Iterator[Finding]:
-    """Yield the events that we decide twice, because the client runs each different command line of an event."""
+    """Yield findings about events that we decide twice: the client runs each different command line of an event."""
     ours = [hook for hook in _hooks(facts) if hook.is_ours]
     lines: dict[str, set[tuple[str, ...]]] = {}
     for hook in ours:
@@ -107,7 +107,7 @@ def check_double(facts: Facts) -> Iterator[Finding]:
 
 
 def check_rivals(facts: Facts) -> Iterator[Finding]:
-    """Yield the hooks of other programs that decide the same events."""
+    """Yield findings about hooks of other programs that decide the same events."""
     rivals = dict.fromkeys((hook.rival, hook.scope, hook.file) for hook in _hooks(facts) if hook.rival)
     for name, scope, file in rivals:
         advice = f"fairlead hooks install --scope {scope} --replace {name}"
@@ -120,7 +120,7 @@ def check_rivals(facts: Facts) -> Iterator[Finding]:
 
 
 def check_answers(facts: Facts) -> Iterator[Finding]:
-    """Yield whether the hooks for questions wait as long as the policy lets a person answer."""
+    """Yield findings about the hooks for questions: whether they wait as long as the policy lets a person answer."""
     usual = client_named(facts.client.name).installer.EVENTS[_QUESTION_EVENT].timeout
     seconds = facts.policy.answer_seconds
     hooks = [hook for hook in _hooks(facts) if hook.is_ours and hook.event == _QUESTION_EVENT and hook.timeout]
@@ -149,7 +149,7 @@ def check_answers(facts: Facts) -> Iterator[Finding]:
 
 
 def check_status_line(facts: Facts) -> Iterator[Finding]:
-    """Yield whether a status line that uses our launcher can be shown."""
+    """Yield findings about status lines that use our launcher: whether they can be shown."""
     for file in facts.files:
         if file.status_line and file.line_there:
             yield ok("install.status_line", f"{file.scope}: the status line tells what sessions cost")
@@ -165,7 +165,7 @@ def check_status_line(facts: Facts) -> Iterator[Finding]:
 
 
 def check_files(facts: Facts) -> Iterator[Finding]:
-    """Yield the files that the client skips, and those that turn hooks off."""
+    """Yield findings about files that the client skips, and files that turn hooks off."""
     for file in facts.files:
         if file.problem:
             yield wrong("settings.skipped", f"{file.scope}: {file.problem}", "fix it: the client may skip all of it")
@@ -187,7 +187,7 @@ def check_files(facts: Facts) -> Iterator[Finding]:
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Yield later entries of our command line without `onFailure`: the client uses the last entry."""
+    """Yield findings about later entries of our command line without `onFailure`: the client uses the last entry."""
     events = client_named(facts.client.name).installer.EVENTS
     last: dict[tuple[str, ...], InstalledHook] = {}
     blocking: dict[tuple[str, ...], InstalledHook] = {}

@@ -26,7 +26,7 @@ _FIX_POLICY = "fix it: fairlead validate lists all errors"
 
 
 def check_state(facts: Facts) -> Iterator[Finding]:
-    """Yield whether events can be recorded, and whether they are."""
+    """Yield findings about the state folder: whether events can be recorded, and whether they are."""
     state = facts.state
     yield from _check_folder(state)
     yield from _check_spool(state, facts.daemon)
@@ -112,7 +112,7 @@ def _check_database(name: str, database: Database, state: State) -> Iterator[Fin
 
 
 def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Yield which policy applies, and whether it is the current version of the file."""
+    """Yield findings about the policy: which one applies, and whether it is the current version of the file."""
     more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
     if policy.is_unusable:
         yield wrong(
@@ -139,7 +139,7 @@ def check_policy(policy: Policy) -> Iterator[Finding]:
 
 
 def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
-    """Yield which files may loosen rules and run commands, if there are several, or one that a person trusted."""
+    """Yield findings about files that may loosen rules and run commands: several, or one that a person trusted."""
     by_person = [trust.file for trust in files if trust.state == "person"]
     in_sessions = [trust.file for trust in files if trust.state != "person"]
     if by_person or len(files) > 1:
@@ -157,7 +157,7 @@ def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
 
 
 def _check_hooks(policy: Policy) -> Iterator[Finding]:
-    """Yield which hook files run, and those that deny events because they are not as they were trusted."""
+    """Yield findings about hook files: those that run, and those that deny events because they are not trusted."""
     trusted = [hook.file for hook in policy.hooks if hook.state == "trusted"]
     if trusted:
         yield ok("policy.hooks", f"hooks of your own, as you trusted them: {' and '.join(trusted)}")

@@ -67,13 +67,13 @@ def others_on_path() -> tuple[str, ...]:
     )
 
 
-def _pair(words: Sequence[str]) -> tuple[str, str]:
+def _pair(argv: Sequence[str]) -> tuple[str, str]:
     """Return the launcher and its Python. Like the launcher, take that of `--python`, or the one in its folder."""
-    hook = words[0] if "/" in words[0] else shutil.which(words[0]) or words[0]
-    if "--python" in words[:-1]:
-        return hook, words[list(words).index("--python") + 1]
-    beside = Path(os.path.realpath(hook)).parent
-    return hook, str(next((file for name in ("python3", "python") if (file := beside / name).exists()), sys.executable))
+    hook = argv[0] if "/" in argv[0] else shutil.which(argv[0]) or argv[0]
+    if "--python" in argv[:-1]:
+        return hook, argv[list(argv).index("--python") + 1]
+    folder = Path(os.path.realpath(hook)).parent
+    return hook, str(next((file for name in ("python3", "python") if (file := folder / name).exists()), sys.executable))
 
 
 def _probe_program(hook: str, python: str) -> Program:

@@ -188,8 +188,8 @@ def _skip_reason(hook: InstalledHook, *, run_foreign: bool) -> str:
     return ""
 
 
-def _own_options(words: Sequence[str]) -> list[str]:
-    rest = iter(words[2:])
+def _own_options(argv: Sequence[str]) -> list[str]:
+    rest = iter(argv[2:])
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
 
 

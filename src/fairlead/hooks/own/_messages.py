@@ -2,8 +2,8 @@
 
 The owner first sends a `LoadRequest`. Its reply is JSON, because an interpreter without msgspec has to reply, too. Each
 later message of the owner passes a socket to the worker. An event is sent on one of these sockets, and the reply comes
-back on the same; there are as many sockets as concurrent events. Before the reply may come numbers: each is how many
-seconds the hook has that is called next, if the owner would wait for another time.
+back on the same; there are as many sockets as concurrent events. Numbers may precede the reply: each is the number of
+seconds that the next hook may take, if the owner would wait for a different time.
 """
 
 from __future__ import annotations

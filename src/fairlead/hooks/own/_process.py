@@ -157,7 +157,7 @@ class WorkerProcess:
             return self._end
 
 
-def ask_once(  # noqa: PLR0913 - what a worker is, and what it is asked
+def ask_once(
     interpreter: str,
     folder: str,
     request: LoadRequest,

@@ -90,14 +90,14 @@ def _describe(manager: HookManager) -> LoadReply:
 
 
 class _OwnersLimit:
-    """How long the owner waits for a reply: for each hook as long as that hook may take."""
+    """The time that the owner waits for a reply. It is changed before each hook to the time that this hook may take."""
 
     def __init__(self, connection: socket.socket, limit: float) -> None:
         self._connection = connection
         self._until = monotonic() + limit
 
     def change(self, limit: float) -> None:
-        """Have the owner wait for so many seconds from now on."""
+        """Send the owner the number of seconds to wait from now on."""
         until = monotonic() + limit
         if limit > 0 and abs(until - self._until) > _MIN_CHANGE:
             send(self._connection, msgspec.msgpack.encode(limit))
@@ -112,7 +112,7 @@ def _serve_connection(manager: HookManager, loaded: LoadReply, connection: socke
             limit = _OwnersLimit(connection, loaded.limit_of(ask.event, observe_only=ask.observe_only) or EVENT_LIMIT)
             try:
                 answer = msgspec.msgpack.encode(_answer(manager, ask, limit))
-            except Exception as error:  # noqa: BLE001 - an answer that cannot be sent is a failed hook
+            except Exception as error:  # an answer that cannot be sent is a failed hook
                 text = f"the hooks have answered what cannot be sent: {type(error).__name__}: {error}"
                 answer = msgspec.msgpack.encode(EventReply(HookOutput.deny(text)))
             send(connection, answer)

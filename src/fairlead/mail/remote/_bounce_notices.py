@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_NAMED = 10
 
 
-def build_bounce_notices(  # noqa: PLR0913 - keyword-only
+def build_bounce_notices(
     rows: Iterable[tuple[int, int, int]], storage: MailStorage, cache: MailCache, *, host: str, why: str, at: float
 ) -> list[OutgoingMessage]:
     """Return one notice to the sender of each message, except about messages that are notices themselves.
@@ -33,7 +33,7 @@ def build_bounce_notices(  # noqa: PLR0913 - keyword-only
         stored, agent = storage.get_message(message), cache.agents.get(sender)
         if stored is None or agent is None:
             continue
-        names = [one.name for one in map(cache.agents.get, recipients) if one]
+        names = [agent.name for agent in map(cache.agents.get, recipients) if agent]
         named = ", ".join(names[:_MAX_NAMED]) + (", …" if len(names) > _MAX_NAMED else "")
         number = cache.last_message + len(notices) + 1
         notice = Message(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.mail._addresses import normalize_name, quote
 from fairlead.mail._errors import NoSuchAgent
-from fairlead.mail._names import normalize_name, quote
 from fairlead.mail._storage import Alias
 from fairlead.mail._types import FAIRLEAD, FIRST_ID, SCRIPT, USER, Agent
 from fairlead.mail.remote._packets import AgentAddress, AgentInfo, decode_snapshot
@@ -42,11 +42,11 @@ class HostInfo:
         self.record = record
         snapshot = decode_snapshot(record.snapshot)
         self.id, self.name, self.state, self.snapshot = record.host, record.name, record.state, record.snapshot
-        self.agents = {one.id: one for one in snapshot.agents}
+        self.agents = {agent.id: agent for agent in snapshot.agents}
         self.topics = {normalize_name(name): ids for name, ids in snapshot.topics.items()}
-        self.numbers = {normalize_name(name): one.id for one in snapshot.agents for name in one.formers}
+        self.numbers = {normalize_name(name): agent.id for agent in snapshot.agents for name in agent.formers}
         """The ids of agents by current and former name."""
-        self.numbers |= {normalize_name(one.name): one.id for one in snapshot.agents}
+        self.numbers |= {normalize_name(agent.name): agent.id for agent in snapshot.agents}
         self.numbers |= _FIXED_IDS
 
     @property
@@ -90,7 +90,7 @@ class TeamHosts:
 
     def records(self) -> list[HostRecord]:
         """Return the stored records of the other hosts."""
-        return [one.record for one in self._hosts.values()]
+        return [host.record for host in self._hosts.values()]
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
         """Return the agent of `name@host`, or of a name that only one other host has.
@@ -105,7 +105,7 @@ class TeamHosts:
             for host in self._hosts.values()
             if host.can_be_addressed and host_name in host.numbers
         ]
-        matches = [one for one in matches if one[0].is_alive(one[1])] or matches
+        matches = [match for match in matches if match[0].is_alive(match[1])] or matches
         if not matches:
             raise self._with_nearest(host_name, unknown)
         if len(matches) > 1:
@@ -133,8 +133,12 @@ class TeamHosts:
         """Return the recipients of a message of another host that have no delivery here."""
         text = self._team.others_of(message)
         addresses = _decode_addresses(text) if text else ()
-        here = [one.id for one in addresses if one.host == self.local_id]
-        known = [(one.host, AgentInfo(one.id, one.name)) for one in addresses if self._can_be_addressed(one.host)]
+        here = [address.id for address in addresses if address.host == self.local_id]
+        known = [
+            (address.host, AgentInfo(address.id, address.name))
+            for address in addresses
+            if self._can_be_addressed(address.host)
+        ]
         return [*here, *(agent.id for agent in self.ensure_all(known))]
 
     # -- changes ---------------------------------------------------------------------------------------
@@ -197,9 +201,9 @@ class TeamHosts:
     def _on_host(self, name: str, host_name: str, written: str) -> Agent:
         if host_name == self.local_name:
             return self._agents.by_name(name)
-        named = [one for one in self._hosts.values() if one.name == host_name]
+        named = [candidate for candidate in self._hosts.values() if candidate.name == host_name]
         # A removed host may have had the same name.
-        host = next((one for one in named if one.can_be_addressed), next(iter(named[::-1]), None))
+        host = next((candidate for candidate in named if candidate.can_be_addressed), next(iter(named[::-1]), None))
         if host is None or not host.can_be_addressed:
             raise self._no_such_host(host_name, host)
         number = host.numbers.get(name)
@@ -216,7 +220,7 @@ class TeamHosts:
         if host is not None:
             state = "was removed from the team" if host.state == "removed" else "is not confirmed yet"
             return NoSuchAgent(f"the host {host.name} {state}; no mail goes to it")
-        known = sorted(one.name for one in self._hosts.values() if one.can_be_addressed)
+        known = sorted(other.name for other in self._hosts.values() if other.can_be_addressed)
         hint = f"; the others are {_listed(known)}" if known else ""
         return NoSuchAgent(f"no host of the team is called {quote(name)}{hint}")
 
@@ -291,7 +295,7 @@ def _nearest(name: str, hosts: Iterable[HostInfo]) -> tuple[str, ...]:
         for number in host.agents
         if host.is_alive(number)
     }
-    return tuple(living[one] for one in get_close_matches(name[:100], living, n=3, cutoff=0.6))
+    return tuple(living[match] for match in get_close_matches(name[:100], living, n=3, cutoff=0.6))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -146,7 +146,7 @@ def decode_message(body: bytes) -> MessagePacket:
 def decode_receipts(body: bytes) -> tuple[Receipt, ...]:
     """Return the receipts of a packet. Raises `ValueError` if a field is invalid."""
     receipts = _decode_receipts(body).receipts
-    times = (time for one in receipts for time in (one.shown, one.read, one.answered, one.bounced))
+    times = (time for receipt in receipts for time in (receipt.shown, receipt.read, receipt.answered, receipt.bounced))
     if not all(map(_is_time, times)):
         raise ValueError("a time is not one")
     return receipts

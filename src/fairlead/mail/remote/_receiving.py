@@ -82,10 +82,10 @@ class Receiver:
     def receive(self, incoming: Sequence[IncomingPacket]) -> list[Received]:
         """Apply packets in one transaction, and return the result of each."""
         links = self._team.links()
-        applied = {one.origin: links[one.origin].applied if one.origin in links else 0 for one in incoming}
+        applied = {packet.origin: links[packet.origin].applied if packet.origin in links else 0 for packet in incoming}
         state = _BatchState(ReceivedBatch(), applied, self._cache.last_message + 1)
         self._look_up(state, incoming)
-        results = [self._receive(state, one) for one in incoming]
+        results = [self._receive(state, packet) for packet in incoming]
         if Received.APPLIED in results or state.batch.applied:
             self._team.apply(state.batch, self._now())
             self._record(state.batch)
@@ -95,11 +95,11 @@ class Receiver:
         """Decode the messages, and look up all messages and threads that they refer to in two queries."""
         named: set[Origin] = set()
         threads: set[Origin] = set()
-        for one in incoming:
-            if one.kind == packets.MESSAGE:
+        for signed in incoming:
+            if signed.kind == packets.MESSAGE:
                 with suppress(ValueError):  # an invalid packet is refused later, in its order
-                    packet = state.decoded[one.origin, one.seq] = packets.decode_message(one.body)
-                    named |= {Origin(one.origin, packet.number), *([packet.reply_to] if packet.reply_to else ())}
+                    packet = state.decoded[signed.origin, signed.seq] = packets.decode_message(signed.body)
+                    named |= {Origin(signed.origin, packet.number), *([packet.reply_to] if packet.reply_to else ())}
                     threads.add(packet.thread)
         if named:
             state.origins.update(self._team.find_origins(named))
@@ -242,8 +242,8 @@ class Receiver:
         )
 
     def _record(self, batch: ReceivedBatch) -> None:
-        self._cache.record_sent([one.outgoing for one in batch.messages], {})
-        if batch.replies or any(one.outgoing.ended_recipients for one in batch.messages):
+        self._cache.record_sent([message.outgoing for message in batch.messages], {})
+        if batch.replies or any(message.outgoing.ended_recipients for message in batch.messages):
             self._cache.note_outgoing()
 
 

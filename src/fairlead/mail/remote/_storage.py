@@ -25,7 +25,7 @@ class OutgoingPacket(msgspec.Struct, frozen=True, gc=False):
     """A packet that its target has not acknowledged."""
 
     id: int
-    """Increases over all targets."""
+    """Increases across all targets."""
     target: str
     seq: int
     kind: str
@@ -133,7 +133,7 @@ class TeamStorage(Protocol):
         With `include_arrived`, also of the deliveries that are queued on that host.
         """
 
-    def give_up(  # noqa: PLR0913 - keyword-only
+    def give_up(
         self,
         host: str,
         bounced: Sequence[tuple[int, int]],

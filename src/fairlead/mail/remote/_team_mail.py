@@ -87,22 +87,25 @@ class TeamMail:
         with self._cache.locked():
             return self._hosts.records()
 
-    @property
-    def snapshot_revision(self) -> int:
-        """A number that changes when `local_snapshot` does. Never blocks."""
-        return self._cache.agents.revision + self._cache.topics.revision
-
     def local_snapshot(self) -> bytes:
         """Return the encoded snapshot of this host for the other hosts: its agents and topics."""
         with self._cache.locked():
             agents, formers = self._cache.agents.all(), self._cache.agents.former_names()
             topics = {name: tuple(self._cache.topics.subscribers(name)) for name in self._cache.topics.names()}
         oldest = self._now() - _ENDED_SECONDS
-        ended = sorted((one for one in agents if one.ended > oldest), key=lambda one: -one.ended)[:_MAX_ENDED]
-        listed = [*(one for one in agents if not one.ended), *ended]
+        ended = sorted((agent for agent in agents if agent.ended > oldest), key=lambda agent: -agent.ended)[:_MAX_ENDED]
+        listed = [*(agent for agent in agents if not agent.ended), *ended]
         infos = [
-            AgentInfo(one.id, one.name, one.project, one.session, one.ended, one.parent, tuple(formers.get(one.id, ())))
-            for one in listed
+            AgentInfo(
+                agent.id,
+                agent.name,
+                agent.project,
+                agent.session,
+                agent.ended,
+                agent.parent,
+                tuple(formers.get(agent.id, ())),
+            )
+            for agent in listed
         ]
         return encode(HostSnapshot(tuple(infos), topics))
 
@@ -184,8 +187,8 @@ class TeamMail:
         """Store packets that must not be applied, for inspection."""
         at = self._now()
         rows = [
-            RefusedPacket(origin=one.origin, seq=one.seq, kind=one.kind, at=at, why=why, body=one.body)
-            for one in packets
+            RefusedPacket(origin=packet.origin, seq=packet.seq, kind=packet.kind, at=at, why=why, body=packet.body)
+            for packet in packets
         ]
         self._team.apply(ReceivedBatch(refused=rows), at)
 

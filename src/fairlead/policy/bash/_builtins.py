@@ -27,7 +27,7 @@ BUILTINS: Final = _CHANGE_FOLDER | _SETTERS | {"popd", "source", "."}
 """Commands that change the shell itself."""
 _MAX_VALUES: Final = 64
 _MAX_LENGTH: Final = 20_000
-"""The most characters that the values of a variable may have: `x=$x$x` doubles them each time."""
+"""The maximum number of characters that the values of a variable may have: `x=$x$x` doubles them each time."""
 
 
 class Input(NamedTuple):
@@ -62,7 +62,7 @@ class BuiltinAnalyser(Expander):
         values = [None if is_unknown(word) else as_value(word) for word in args]
         for name in [name for name in variables if name.isdigit()]:
             del variables[name]
-        variables.update({str(at): None if value is None else (value,) for at, value in enumerate(values, 1)})
+        variables.update({str(index): None if value is None else (value,) for index, value in enumerate(values, 1)})
         known = tuple(value for value in values if value is not None)
         variables["@"] = variables["*"] = known if len(known) == len(values) <= _MAX_VALUES else None
 

@@ -297,11 +297,11 @@ class Interpreter(ScriptAnalyser):
     def pipeline(self, node: Node, stdin: Input) -> None:
         """Walk `a | b`, each command in a subshell."""
         commands = [child for child in node.children if child.is_named]
-        for at, child in enumerate(commands):
-            own = stdin if at == 0 else self._output_of(commands[at - 1])
+        for index, child in enumerate(commands):
+            own = stdin if index == 0 else self._output_of(commands[index - 1])
             if stdin.words:
-                own = own._replace(words=stdin.words if at == len(commands) - 1 else ())
-            if at == 0 and _is_list_with_redirect(child):
+                own = own._replace(words=stdin.words if index == len(commands) - 1 else ())
+            if index == 0 and _is_list_with_redirect(child):
                 self.statement(child, own)  # the parser takes `cd a && b 2>&1 | c` for `{ cd a && b; } 2>&1 | c`
                 continue
             saved = self.scope.enter_subshell()

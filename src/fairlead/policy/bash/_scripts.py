@@ -42,7 +42,7 @@ _MAX_POSITIONAL: Final = 9
 _MAX_GLOBBED: Final = 12
 _SLOW: Final = re.compile(r"\||\$\{|<<|`")
 _MAX_SLOW: Final = 2_000
-"""The most of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
+"""The maximum number of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
 PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
 """The private characters that the analysis uses to mark words."""
 _SHEBANG: Final = r"#!\s*(\S+)(?:[ \t]+(.*))?"
@@ -114,18 +114,18 @@ class ScriptAnalyser(RedirectAnalyser):
         return context.size_of(path) is not None or self.collector.written_text(context.absolute(path)) is not None
 
     def _run_named(self, run: RunFile, program: str, context: AnalysisContext) -> None:
-        found = False
+        has_script = False
         for path in self._paths(run.word):
             for script in self._find(path, context):
-                found = True
+                has_script = True
                 self._run_script(script, run, program, path)
-        if not found and run.has_known_fallback:
+        if not has_script and run.has_known_fallback:
             return
-        if run.language not in _TASK_FILES and not (found and run.language == "sh"):
+        if run.language not in _TASK_FILES and not (has_script and run.language == "sh"):
             self.apply_effects(mentions(run.args), program)
-        elif not found and run.language in _FOUND_ABOVE and "/" not in run.word:
+        elif not has_script and run.language in _FOUND_ABOVE and "/" not in run.word:
             self._run_above(run, program, context)
-        elif not found and run.required:
+        elif not has_script and run.required:
             self.apply_effects(mentions(run.args), program)
 
     def _run_each(self, run: RunFile, program: str, context: AnalysisContext) -> None:
@@ -303,8 +303,8 @@ class ScriptAnalyser(RedirectAnalyser):
         context = self.collector.context
         if context is None:
             return None
-        found = [member_names(unpack.kind, path, context) for path in self._paths(unpack.word)]
-        return next((names for names in found if names is not None), None)
+        archives = [member_names(unpack.kind, path, context) for path in self._paths(unpack.word)]
+        return next((names for names in archives if names is not None), None)
 
     def file_text(self, word: str) -> str | None:
         """Return the text of a file that a command reads, from the disk or as the same command writes it."""

@@ -245,8 +245,8 @@ def _trimmed(value: str, operator: str, pattern: str) -> str | None:
 
 
 def _without_ending(value: str, separator: str) -> str:
-    head, found, tail = value.rpartition(separator)
-    return head if found and not is_glob(tail) and "/" not in tail else value
+    head, dot, tail = value.rpartition(separator)
+    return head if dot and not is_glob(tail) and "/" not in tail else value
 
 
 def _without_match(value: str, operator: str, text: str) -> str:

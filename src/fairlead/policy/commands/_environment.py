@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from fairlead.policy.commands._plan import Plan
+
 PREFIXES = ("FAIRLEAD_", "CONCLAUDE_")
 MAX_VALUE_BYTES = 32 * 1024
 """The system refuses to start a program with a variable above 128 KiB (Linux), or 1 MB in all (macOS)."""
@@ -101,14 +103,18 @@ def command_environment(
 ) -> dict[str, str]:
     """Return the environment of a command: the inherited one, with the variables of the plan (`own`) and the folder."""
     kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
-    return {**kept, **command_variables(own, folder, payload)}
+    return {**kept, **own, **_with_prefixes({"CONFIG_DIR": folder, **_payload_variable(payload)})}
 
 
-def command_variables(own: Mapping[str, str], folder: str | None, payload: bytes) -> dict[str, str]:
-    """Return the variables that a command does not inherit: those of the plan (`own`), the folder and the payload."""
+def plan_variables(plan: Plan, payload: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Return the variables that the commands of a plan do not inherit: those of all commands, and those of each."""
+    folders = [_with_prefixes({"CONFIG_DIR": step.folder}) for step in plan.steps]
+    return {**plan.env, **_with_prefixes(_payload_variable(payload))}, folders
+
+
+def _payload_variable(payload: bytes) -> dict[str, str | None]:
     small = payload if len(payload) <= MAX_VALUE_BYTES else b""
-    more = _with_prefixes({"CONFIG_DIR": folder, "PAYLOAD_JSON": small.decode(errors="replace") or None})
-    return {**own, **more}
+    return {"PAYLOAD_JSON": small.decode(errors="replace") or None}
 
 
 def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 MAX_SEARCH_SECONDS = 0.5
-"""The most seconds for the searches of all patterns of one event."""
+"""The maximum number of seconds for the searches of all patterns of one event."""
 _MAX_STEPS = 10_000_000
-"""The most steps of a search that cannot be interrupted: about a tenth of a second."""
+"""The maximum number of steps of a search that cannot be interrupted: about a tenth of a second."""
 _MIN_COSTLY_REPEATS = 100
 """A part that may repeat this often makes the search time grow with the length of the text."""
 
@@ -56,7 +56,7 @@ class PatternSearch:
         return self._search(compiled)
 
     def _steps(self, complexity: _Complexity) -> int:
-        """Return the order of magnitude of the most steps that a search takes."""
+        """Return the order of magnitude of the maximum number of steps that a search takes."""
         length = self._longest_line if complexity.in_line else len(self._text)
         return len(self._text) * int(length**complexity.repeats)
 

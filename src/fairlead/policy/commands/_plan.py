@@ -67,7 +67,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     infinite: str | None = None
     """The message that keeps the agent going if all commands pass."""
     max_blocks: int = 0
-    """The most blocks in a row, after which the agent may stop; 0 is no limit."""
+    """The maximum number of blocks in a row, after which the agent may stop; 0 is no limit."""
     first_stop: bool | None = None
     """Whether no earlier stop of this turn was blocked; `None` if the client does not send it."""
     gives_path: bool = False

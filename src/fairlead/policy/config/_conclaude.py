@@ -82,10 +82,10 @@ def is_narrower(pattern: str) -> bool:
     return len(parts) > 1 and any(_has_limited_star(parts, at) for at in range(len(parts)))
 
 
-def _has_limited_star(parts: list[str], at: int) -> bool:
-    part = parts[at]
-    open_end = at == len(parts) - 1 and part.find("*") == len(part) - 1
-    return "*" in part and part != "**" and not open_end and (at == 0 or parts[at - 1] != "**")
+def _has_limited_star(parts: list[str], index: int) -> bool:
+    part = parts[index]
+    open_end = index == len(parts) - 1 and part.find("*") == len(part) - 1
+    return "*" in part and part != "**" and not open_end and (index == 0 or parts[index - 1] != "**")
 
 
 def _command_differences(commands: list[dict[str, Any]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from fairlead.errors import FairleadError
 from fairlead.structs import Struct
 
 MAX_MISTAKES = 100
-"""The most mistakes that are reported for one file."""
+"""The maximum number of mistakes that are reported for one file."""
 
 
 class Diagnostic(Struct, frozen=True, order=True):

@@ -195,7 +195,7 @@ def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders
     """
     paths = dict.fromkeys((*others, *(layer.file for layer in loaded.layers)))
     dependencies = [_Dependency(path, _stamp(path)) for path in paths]
-    newest = max((one.stamp[0] for one in dependencies if one.stamp is not None), default=0)
+    newest = max((dependency.stamp[0] for dependency in dependencies if dependency.stamp is not None), default=0)
     now = time_ns()
     if now - newest <= MIN_AGE:
         return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     """The path of a value in the document: the path of its parent, and its key or index there."""
 
 MAX_QUOTED = 40
-"""The most characters of a value that a message quotes."""
+"""The maximum number of characters of a value that a message quotes."""
 _MAX_KEYS = 6
 
 

@@ -187,7 +187,7 @@ class _Walker:
                 yield key, value
 
     def read_list(self, node: Node, kind: inspect.ListType, path: Path, check: Check | None) -> list[Any]:
-        return [self.value(item, kind.item_type, (path, at), check) for at, item in enumerate(node.value)]
+        return [self.value(item, kind.item_type, (path, index), check) for index, item in enumerate(node.value)]
 
     def read_union(self, node: Node, kind: inspect.UnionType, path: Path, check: Check | None) -> Any:
         for option in kind.types:
@@ -220,7 +220,7 @@ class _Walker:
 
     def read_any(self, node: Node, kind: inspect.AnyType, path: Path, _check: Check | None) -> Any:
         if node.kind == "list":
-            return [self.read_any(item, kind, (path, at), None) for at, item in enumerate(node.value)]
+            return [self.read_any(item, kind, (path, index), None) for index, item in enumerate(node.value)]
         if node.kind == "mapping":
             return {
                 key.text: self.read_any(value, kind, (path, key.text), None) for key, value in self._pairs(node, path)

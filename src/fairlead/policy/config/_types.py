@@ -50,7 +50,7 @@ class Command(Section, frozen=True, kw_only=True):
     show_stdout: bool | None = None
     show_stderr: bool | None = None
     max_output_lines: Lines | None = None
-    """The most lines of each stream to show: the first and the last."""
+    """The maximum number of lines of each stream to show: the first and the last."""
     timeout: Seconds | None = None
     notify_per_command: bool | None = None
     working_dir: str | None = None
@@ -89,7 +89,7 @@ class Stop(ListSection, frozen=True, kw_only=True):
     parallel: bool = False
     """New. Run the checks at the same time; their output is shown in the order of the file."""
     max_blocks: Annotated[int, Meta(ge=0)] = 5
-    """New. The most blocks in a row, after which the agent may stop; 0 is no limit."""
+    """New. The maximum number of blocks in a row, after which the agent may stop; 0 is no limit."""
 
 
 class MessageDisplay(ListSection, frozen=True, kw_only=True):

@@ -58,8 +58,8 @@ def _pattern_advice(text: str) -> str | None:
 
 
 def _has_folder_behind_backslash(text: str) -> bool:
-    at = text.find("\\")
-    return 0 < at < len(text) - 1 and text[at - 1].isalnum() and text[at + 1].isalnum()
+    index = text.find("\\")
+    return 0 < index < len(text) - 1 and text[index - 1].isalnum() and text[index + 1].isalnum()
 
 
 def _gitignore_error(text: str) -> str | None:
@@ -172,16 +172,16 @@ def time_span(text: str) -> str | None:
 
 
 def _has_open_bracket(text: str) -> bool:
-    at = text.find("[")
-    while at >= 0:
-        if at and text[at - 1] == "\\":
-            at = text.find("[", at + 1)
+    index = text.find("[")
+    while index >= 0:
+        if index and text[index - 1] == "\\":
+            index = text.find("[", index + 1)
             continue
-        inside = at + 2 if text[at + 1 : at + 2] in {"!", "^"} else at + 1
+        inside = index + 2 if text[index + 1 : index + 2] in {"!", "^"} else index + 1
         end = text.find("]", inside + 1)  # a `]` that comes first is a member
         if end < 0:
             return True
-        at = text.find("[", end + 1)
+        index = text.find("[", end + 1)
     return False
 
 

@@ -1,6 +1,6 @@
 """Checks the calls of git in one command, in their order. Imported with the first command that calls git.
 
-A check that has to run git as a process, or to read files, raises `NotCached` in an event loop, and a thread repeats it.
+A check that must run git, or read files, raises `NotCached` in an event loop, and a thread repeats it.
 Most calls need neither: a `git status` shows no contents, and git's answers about a repository are cached.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MAX_PICKED: Final = 30
 _MAX_NEW_COMMITS: Final = 10
-"""The most commits that a merge or a rebase is assumed to add."""
+"""The maximum number of commits that a merge or a rebase is assumed to add."""
 _MERGE_VALUES: Final = "message file strategy strategy-option cleanup into-name gpg-sign="
 REVISION_COMMANDS: Final = ("rev-parse", "merge-base", "describe", "symbolic-ref")
 """Commands whose output other commands take as a revision."""

@@ -252,7 +252,7 @@ def _format_patch(call: GitCall) -> Iterator[str]:
 
 
 def _whole(call: GitCall, tree: str, paths: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the files of a tree."""
+    """Yield the unreadable files of a tree, whose contents are shown."""
     yield from (change.path for change in call.repository.between(call.repository.empty_tree(tree), tree, paths))
 
 

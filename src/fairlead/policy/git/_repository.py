@@ -74,10 +74,10 @@ def open_repository(process: GitProcess, wanted: Callable[[str, str], bool], cac
         output = process.run("rev-parse", *names, may_fail=True)
         return None if output is None else tuple(os.fsdecode(output).splitlines())
 
-    found = cache.get(("open", process.folder, *process.options, process.index_file, *markers), query)
-    if found is None or len(found) != 3:  # noqa: PLR2004 - a bare repository has no files to change
+    answer = cache.get(("open", process.folder, *process.options, process.index_file, *markers), query)
+    if answer is None or len(answer) != 3:  # noqa: PLR2004 - a bare repository has no files to change
         return None
-    root, git_folder, index_file = found
+    root, git_folder, index_file = answer
     return Repository(process, root, git_folder, os.path.join(process.folder, index_file), wanted, cache)
 
 
@@ -115,7 +115,7 @@ def _versions(git_folder: str) -> list[tuple[object, ...]]:
 class Repository:
     """The repository in which a command of git runs."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - built in one place
+    def __init__(  # noqa: PLR0917 - built in one place
         self,
         process: GitProcess,
         root: str,
@@ -143,10 +143,10 @@ class Repository:
         # Everything after `:/` is the message of a commit, so a suffix would be part of the message.
         revisions = [self._look_up([name])[0][0] if name.startswith(":/") else name for name in revisions]
         # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
-        found = self._look_up(
+        objects = self._look_up(
             [name if "@{" in name and kind == "commit" else f"{name}^{{{kind}}}" for name in revisions]
         )
-        return [line[0] if len(line) > 1 and line[-1] == kind else None for line in found]
+        return [line[0] if len(line) > 1 and line[-1] == kind else None for line in objects]
 
     def exist(self, revisions: Sequence[str]) -> bool:
         """Return whether all of some revisions name objects."""
@@ -164,8 +164,8 @@ class Repository:
             wanted = list(dict.fromkeys([*names, *(base + kind for base in bases for kind in _KINDS)]))
             stdin = os.fsencode("".join(f"{name}\n" for name in wanted))
             output = self.process.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=stdin)
-            found = [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
-            self._objects.update(zip(wanted, found, strict=True))
+            lines = [line.split(" ") for line in os.fsdecode(output or b"").splitlines()]
+            self._objects.update(zip(wanted, lines, strict=True))
         return [self._objects[name] for name in names]
 
     def merge_bases(self, first: str, second: str) -> tuple[str, ...]:

@@ -76,14 +76,14 @@ class RepositoryState:
         name = base[0] if base is not None else ""
         rest = revision[len(name) :]
         if name in {"HEAD", "@"}:
-            found = [revision] if self._is_untouched else self._from_head(revision, rest)
+            revisions = [revision] if self._is_untouched else self._from_head(revision, rest)
         else:
-            found = [revision, *(f"{reference}{rest}" for reference in self._references.get(name, ()))]
+            revisions = [revision, *(f"{reference}{rest}" for reference in self._references.get(name, ()))]
             if name.removeprefix("refs/").removeprefix("heads/") in self.branches and not self._is_untouched:
-                found += self._from_head(revision, rest)
-        if len(found) > _MAX_CANDIDATES:
+                revisions += self._from_head(revision, rest)
+        if len(revisions) > _MAX_CANDIDATES:
             raise NotKnown(f"which commit {revision} is after the other parts of the command")
-        return found
+        return revisions
 
     def _from_head(self, revision: str, rest: str) -> list[str]:
         steps = sum(int(step or 1) for step in _STEP.findall(rest))

@@ -21,10 +21,10 @@ class AgentRules:
         self._rules = [
             (
                 glob_test(pattern),
-                RuleCheck(f"subagentStart.deny[{at}]", pattern, layer.file, matched=False, why=_NO_MATCH),
+                RuleCheck(f"subagentStart.deny[{index}]", pattern, layer.file, matched=False, why=_NO_MATCH),
             )
             for layer in layers
-            for at, pattern in enumerate(layer.policy.subagent_start.deny)
+            for index, pattern in enumerate(layer.policy.subagent_start.deny)
         ]
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:

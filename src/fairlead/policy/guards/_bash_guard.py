@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._selection import Selection
 
 _MAX_SHOWN = 3
-"""The most patterns of a list that a question names."""
+"""The maximum number of patterns of a list that a question names."""
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})
 """Programs that create something other than a folder."""
 _LEAVE_OUT = {

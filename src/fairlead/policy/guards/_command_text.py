@@ -23,9 +23,9 @@ _WITH_COMMANDS = frozenset(
 )
 """Programs whose first operand is a command, behind which options may stand anywhere."""
 _MAX_LEADING = 4
-"""The most options with a value before the first operand."""
+"""The maximum number of options with a value before the first operand."""
 _MAX_VARIED = 40
-"""The most words of a command whose options are moved."""
+"""The maximum number of words of a command whose options are moved."""
 
 
 class CommandText:
@@ -72,7 +72,7 @@ def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:
         yield from _options_first((program,), args)
         return
     for skipped in range(_MAX_LEADING):
-        start = next((at for at, word in enumerate(args) if word[:1] != "-"), len(args))
+        start = next((index for index, word in enumerate(args) if word[:1] != "-"), len(args))
         rest = args[start:]
         if (start or skipped) and rest:
             yield " ".join((program, *rest))
@@ -85,9 +85,9 @@ def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:
 def _options_first(head: Sequence[str], args: Sequence[str]) -> Iterator[str]:
     options = [word for word in args if word[:1] == "-"]
     operands = [word for word in args if word[:1] != "-"]
-    for at, option in enumerate(options):
+    for index, option in enumerate(options):
         # each option first: a pattern names the one that matters
-        yield " ".join((*head, option, *options[:at], *options[at + 1 :], *operands))
+        yield " ".join((*head, option, *options[:index], *options[index + 1 :], *operands))
     letters = "".join(option[1:] for option in options if re.fullmatch(r"-[A-Za-z]+", option))
     if len(letters) > 1:
         long = [option for option in options if not re.fullmatch(r"-[A-Za-z]+", option)]

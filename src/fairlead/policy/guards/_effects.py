@@ -58,7 +58,7 @@ def call_effects(event: PreToolUse) -> CallEffects:
         _add_files(named, analysis, PathResolver(folder))
     return CallEffects(
         **{verb: tuple(paths) for verb, paths in named.items() if verb},
-        git=_unique(" ".join(("git", one.name, *one.args)) for one in analysis.git) if analysis else (),
+        git=_unique(" ".join(("git", git_call.name, *git_call.args)) for git_call in analysis.git) if analysis else (),
         scripts=analysis.scripts if analysis else (),
         programs=analysis.programs if analysis else (),
         uncertain=(*call.unknown, *(analysis.unknown if analysis else ())),

@@ -8,7 +8,7 @@ from itertools import chain
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.layers._file_settings import SettingsByFile
+from fairlead.policy.layers._by_path import SettingsByFile
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import BaseFolder, resolve
 from fairlead.policy.paths._roots import search_roots
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.layers._file_settings import FileSettings
+    from fairlead.policy.layers._by_path import FileSettings
     from fairlead.policy.paths._resolve import ResolvedPath
     from fairlead.policy.paths._selection import Selection
 
@@ -59,7 +59,7 @@ class FileRules:
         """Check a change. `adds`: the change creates a missing file. `writes`: it affects the contents."""
         evaluation.start_subject(target.given)
         new = adds and not target.exists
-        settings = self._settings.of(target)
+        settings = self._settings.settings_for(target)
         return (
             (self._check_ignored(evaluation, target, settings) if settings.rules.prevent_update_git_ignored else None)
             or self.uneditable.check(evaluation, target)
@@ -139,14 +139,14 @@ class ListedRule:
 
     __slots__ = ("_agent", "_is_for", "_message", "action", "missed", "negated", "pattern", "setting")
 
-    def __init__(self, rule: FileRule, setting: str, at: int, layer: Layer, base: BaseFolder) -> None:
+    def __init__(self, rule: FileRule, setting: str, index: int, layer: Layer, base: BaseFolder) -> None:
         self.pattern = Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.setting = setting
         self.action = rule.action
         self.negated: tuple[ListedRule, ...] = ()
         self._agent, self._message = rule.agent, rule.message
         self._is_for = glob_test(rule.agent)
-        name = f"preToolUse.{setting}[{at}]"
+        name = f"preToolUse.{setting}[{index}]"
         self.missed = RuleCheck(name, rule.pattern, layer.file, matched=False, why="the pattern does not match")
 
     def is_for(self, agent: str) -> bool:
@@ -304,9 +304,9 @@ def _layer_rules(layer: Layer, base: BaseFolder, setting: str) -> Iterable[Liste
         "preventAdditions": list[str | FileRule](section.prevent_additions),
     }[setting]
     whole = (entry if isinstance(entry, FileRule) else FileRule(pattern=entry) for entry in entries)
-    rules = [ListedRule(rule, setting, at, layer, base) for at, rule in enumerate(whole)]
-    for at, rule in enumerate(rules):
-        rule.negated = tuple(later for later in rules[at + 1 :] if later.pattern.negated)
+    rules = [ListedRule(rule, setting, index, layer, base) for index, rule in enumerate(whole)]
+    for index, rule in enumerate(rules):
+        rule.negated = tuple(later for later in rules[index + 1 :] if later.pattern.negated)
     return (rule for rule in rules if not rule.pattern.negated)
 
 

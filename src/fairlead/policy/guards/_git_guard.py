@@ -37,7 +37,7 @@ _RUN_BY_GIT: Final = (
 
 
 class GitGuard:
-    """Judges the calls of git in a command. Git is only asked about commands that change or show files."""
+    """Checks the calls of git in a command. Git is only asked about commands that change or show files."""
 
     def __init__(self, files: FileRules, own: OwnFiles | None, watched: WatchedFiles | None = None) -> None:
         self.files = files

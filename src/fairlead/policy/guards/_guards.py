@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from fairlead.clients import client_named
-from fairlead.events import HookOutput, PermissionRequest, PreToolUse
+from fairlead.events import NO_OPINION, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
@@ -16,7 +16,7 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import NO_OPINION, Evaluation, FileChange, RuleCheck, Verdict
+from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
@@ -39,7 +39,8 @@ GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
 
 _MAX_ROUNDS = 4
-"""The most rounds of one check: rules found in one round may concern more paths, which may be below other policies."""
+"""The maximum number of rounds of one check: rules found in one round may concern more paths, which may be below other
+policies."""
 _MAX_WITH_PATH_LAYERS = 64
 """How many sets of policies above the files of calls have their compiled rules cached."""
 
@@ -81,18 +82,18 @@ class Guards:
         headless = self._headless
         if headless is None:
             headless = client_named(event.client).is_headless(self._environ)
-        found = LoadedPolicy()
+        loaded = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, found.unreadable, may_block=not cached_only, headless=headless)
+            evaluation, verdict = checks.check(event, loaded.unreadable, may_block=not cached_only, headless=headless)
             if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
                 break
-            before, found = found, self._paths.above(evaluation.paths, cached_only=cached_only)
-            if len(found.layers) <= len(before.layers) and found.unreadable == before.unreadable:
+            before, loaded = loaded, self._paths.above(evaluation.paths, cached_only=cached_only)
+            if len(loaded.layers) <= len(before.layers) and loaded.unreadable == before.unreadable:
                 break  # each round only adds paths
-            checks = self._checks_with(found.layers) if found.layers else checks
+            checks = self._checks_with(loaded.layers) if loaded.layers else checks
         if changes is not None:
             changes += evaluation.changes
-        return _with_warnings(verdict, found.warnings) if found.warnings else verdict
+        return _with_warnings(verdict, loaded.warnings) if loaded.warnings else verdict
 
     def _checks_with(self, path_layers: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, path_layers))

@@ -39,9 +39,9 @@ def add_mentions(
         if mention.mode == "read" and not files.unreadable:
             evaluation.paths.touch(mention.path, whole=mention.below)
             continue
-        found = _protecting_rule(evaluation, mention, files, own)
-        if found is not None:
-            target, rule = found
+        matched = _protecting_rule(evaluation, mention, files, own)
+        if matched is not None:
+            target, rule = matched
             evaluation.checks.append(rule)
             evaluation.unknowns.append(_question(mention, target, rule))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_CACHED = 256
 _MAX_WORDS = 200
-"""The most words of a command that a rule on the first words is compared with."""
+"""The maximum number of words of a command that a rule on the first words is compared with."""
 
 
 class ToolRules:
@@ -121,14 +121,14 @@ class _ApplicableRules:
 class _Rule:
     __slots__ = ("_agent", "_tool", "action", "command", "missed", "pattern", "prefix", "rule")
 
-    def __init__(self, rule: ToolRule, at: int, layer: Layer, base: BaseFolder) -> None:
+    def __init__(self, rule: ToolRule, index: int, layer: Layer, base: BaseFolder) -> None:
         self.rule = rule
         self.action = rule.action
         self.pattern = None if rule.pattern == "*" else Pattern(rule.pattern, base, loose=layer.is_conclaude)
         self.command = None if rule.command_pattern is None else glob_test(rule.command_pattern) or _any
         self.prefix = rule.match_mode == "prefix"
         self._tool, self._agent = glob_test(rule.tool), glob_test(rule.agent)
-        where = f"preToolUse.toolUsageValidation[{at}]"
+        where = f"preToolUse.toolUsageValidation[{index}]"
         why = f"{rule.action} rule, the pattern does not match"
         self.missed = RuleCheck(where, rule.command_pattern or rule.pattern, layer.file, matched=False, why=why)
 
@@ -163,7 +163,7 @@ def _of_layer(layer: Layer) -> Iterable[_Rule]:
     rules = layer.policy.pre_tool_use.tool_usage_validation
     if rules:
         base = BaseFolder.at(layer.folder)
-        yield from (_Rule(rule, at, layer, base) for at, rule in enumerate(rules))
+        yield from (_Rule(rule, index, layer, base) for index, rule in enumerate(rules))
 
 
 def _apply(

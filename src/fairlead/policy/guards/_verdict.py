@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.events import HookOutput
+from fairlead.events import NO_OPINION, HookOutput
 from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
 from fairlead.structs import LIGHT, Struct, replace
 
@@ -169,7 +169,6 @@ class Evaluation:
         return f"{text} It may touch what {' and '.join(dict.fromkeys(self.rules_at_risk))} protects."
 
 
-NO_OPINION = HookOutput()
 _ASKED = "A person was asked about this call, because the guards cannot tell before it runs which files it touches."
 _HEADLESS_NOTE = "A person should be asked, but this session runs without one, so it is denied."
 _COMMAND_ADVICE = (

@@ -74,9 +74,9 @@ _CI_PATHS = (
 def detect_files(folder: Path) -> list[DetectedFiles]:
     """Return the proposals, in the order in which they are written."""
     names = list(islice(_names(str(folder), _MAX_DEPTH), _MAX_ENTRIES))
-    found = [rule for kind in _NAMES if (rule := _of_kind(kind, names)) is not None]
+    proposals = [rule for kind in _NAMES if (rule := _of_kind(kind, names)) is not None]
     ci_paths = [path for path in _CI_PATHS if (folder / path).exists()]
-    return found + [DetectedFiles(f"/{path}", "locked", path, _CI_MESSAGE) for path in ci_paths]
+    return proposals + [DetectedFiles(f"/{path}", "locked", path, _CI_MESSAGE) for path in ci_paths]
 
 
 def _of_kind(kind: _FileKind, names: list[str]) -> DetectedFiles | None:

@@ -7,14 +7,62 @@ from itertools import islice
 
 from fairlead.policy.config._files import LoadedPolicy, policy_cache_folder
 from fairlead.policy.config._lookup import NAMES
+from fairlead.policy.config._merge import merge_layers
+from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._search import TooManyFiles, expand
+from fairlead.structs import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fairlead.policy.config._types import Layer
+    from fairlead.policy.config._types import Layer, PreToolUse
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
+
+
+class FileSettings(Struct, frozen=True):
+    """The settings for a file, the folders with a policy that it is in, and the file of the nearest policy."""
+
+    rules: PreToolUse
+    roots: tuple[BaseFolder, ...]
+    file: str
+
+
+class SettingsByFile:
+    """Merges the settings for each file: nearest policy above it first, then those of the session.
+
+    `path_layers` are the layers above some files of a call. Each of them applies only to the files below it.
+    """
+
+    def __init__(self, layers: Sequence[Layer], path_layers: Sequence[Layer] = ()) -> None:
+        self._session = tuple(layers)
+        in_folders = [layer for layer in (*layers, *path_layers) if _has_root(layer)]
+        self._roots = tuple((BaseFolder.at(layer.folder), layer) for layer in in_folders)
+        self._bases = tuple(base for base, _ in self._roots)
+        self._merged: dict[tuple[bool, ...], FileSettings] = {}
+
+    def settings_for(self, target: ResolvedPath) -> FileSettings:
+        """Return the settings for a file."""
+        key = tuple([bool(target.below(base)) for base in self._bases])
+        settings = self._merged.get(key)
+        if settings is None:
+            settings = self._merged[key] = self._merge(key)
+        return settings
+
+    def _merge(self, contains: tuple[bool, ...]) -> FileSettings:
+        above = [root for root, is_above in zip(self._roots, contains, strict=True) if is_above]
+        above.sort(key=lambda root: -max(map(len, root[0].prefixes)))
+        layers = [layer for _, layer in above]
+        layers += [layer for layer in self._session if layer not in layers]
+        file = layers[0].file if layers else ""
+        return FileSettings(merge_layers(layers).pre_tool_use, tuple(base for base, _ in above), file)
+
+
+def _has_root(layer: Layer) -> bool:
+    """Return whether a layer is the policy of its folder. The user-wide one is not, and has no root."""
+    folder, _, name = layer.file.rpartition("/")
+    return name in NAMES or folder.rstrip("/") == layer.folder.rstrip("/")
+
 
 _NOTHING = LoadedPolicy()
 _MAX_ENTRIES_BELOW = 2000
@@ -41,11 +89,11 @@ class PathPolicies:
         from fairlead.policy.trust._path_layers import TouchedFolders, load_layers_above
 
         folders = TouchedFolders(files, whole)
-        found = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
-        if not found.layers:
-            return found
-        layers = tuple(layer for layer in found.layers if (layer.file, layer.folder) not in self._known)
-        return LoadedPolicy(layers, found.warnings, unreadable=found.unreadable)
+        loaded = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
+        if not loaded.layers:
+            return loaded
+        layers = tuple(layer for layer in loaded.layers if (layer.file, layer.folder) not in self._known)
+        return LoadedPolicy(layers, loaded.warnings, unreadable=loaded.unreadable)
 
 
 def _folders(paths: PathResolver) -> tuple[frozenset[str], frozenset[str]]:
@@ -82,7 +130,7 @@ def _not_above(folders: set[str], own: str) -> frozenset[str]:
 def _policies_below(folder: str) -> Iterable[str]:
     """Yield the folders with a policy below a folder that is touched as a whole.
 
-    The search is bounded, and finds the nearest first: a policy is seldom deep in a folder.
+    The search is bounded, and finds the nearest first: a policy is rarely deep in a folder.
     """
     waiting, left = [folder], _MAX_ENTRIES_BELOW
     for step in waiting:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._roots import SearchRoot
 
 MAX_ENTRIES = 50_000
-"""The most files that are visited below one folder."""
+"""The maximum number of files that are visited below one folder."""
 MAX_SECONDS = 2.0
 MAX_LISTED = 1_000
-"""The most files of one pattern that are named."""
+"""The maximum number of files of one pattern that are named."""
 
 
 class PatternMatches(Struct, frozen=True, omit_defaults=True):
@@ -122,10 +122,10 @@ def _holds(rule: ListedRule, target: ResolvedPath) -> bool:
 def _on_tools(layers: Iterable[Layer]) -> Iterator[_Search]:
     for layer in layers:
         base = BaseFolder.at(layer.folder)
-        for at, rule in enumerate(layer.policy.pre_tool_use.tool_usage_validation):
+        for index, rule in enumerate(layer.policy.pre_tool_use.tool_usage_validation):
             if rule.pattern != "*":
                 pattern = Pattern(rule.pattern, base, loose=layer.is_conclaude)
-                yield _Search(f"preToolUse.toolUsageValidation[{at}]", layer.file, pattern, pattern.matches)
+                yield _Search(f"preToolUse.toolUsageValidation[{index}]", layer.file, pattern, pattern.matches)
 
 
 def _search(root: SearchRoot, searches: Sequence[_Search], end: float) -> bool:
@@ -133,8 +133,8 @@ def _search(root: SearchRoot, searches: Sequence[_Search], end: float) -> bool:
     any_of = PatternSet(search.pattern for search in searches)
     ignores_case = is_case_insensitive(root.folder)
     slashed = any(search.pattern.text.endswith("/") for search in searches)
-    for at, path in enumerate(_files(root)):
-        if at >= MAX_ENTRIES or time.monotonic() > end:
+    for index, path in enumerate(_files(root)):
+        if index >= MAX_ENTRIES or time.monotonic() > end:
             return False
         target = ResolvedPath(path, (nfc(path),), path, S_IFREG, case_insensitive=ignores_case)
         if slashed or any_of.may_match(target):

@@ -59,11 +59,11 @@ class Permissions:
 class _Glob:
     __slots__ = ("missed", "pattern", "test")
 
-    def __init__(self, file: str, key: str, at: int, pattern: str) -> None:
+    def __init__(self, file: str, key: str, index: int, pattern: str) -> None:
         self.pattern = pattern
         self.test = glob_test(pattern)
         self.missed = RuleCheck(
-            f"permissionRequest.{key}[{at}]", pattern, file, matched=False, why="the pattern does not match"
+            f"permissionRequest.{key}[{index}]", pattern, file, matched=False, why="the pattern does not match"
         )
 
 

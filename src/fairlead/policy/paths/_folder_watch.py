@@ -2,8 +2,8 @@
 
 The kernel queues a change of a folder (inotify) before the system call that made it returns. So a process that reads
 the queue after an event has arrived knows every change that was made before the event. Changes that inotify does not
-report are handled apart: changes of mounts are polled in the same call, and folders on network file systems, or behind
-links, are not watched.
+report are handled separately: changes of mounts are polled in the same call, and folders on network file systems, or
+behind links, are not watched.
 """
 
 from __future__ import annotations
@@ -140,20 +140,20 @@ class FolderWatch:
         self._generation += 1
 
     def _forget(self) -> None:
-        """Look at every path again before it counts as watched: it may lead to another folder now."""
+        """Check every path again before it counts as watched: it may lead to another folder now."""
         self._watches.clear()
         self._complete.clear()
 
     def _read(self) -> bool:
-        """Read the queue. Return whether anything that matters has changed."""
+        """Read the queue. Return whether anything relevant has changed."""
         matters = False
         with suppress(BlockingIOError):
             while True:
-                data, at = os.read(self._queue, _READ_SIZE), 0
-                while at < len(data):
-                    watch, what, _, length = _EVENT.unpack_from(data, at)
-                    at += _EVENT.size + length
-                    name = data[at - length : at].rstrip(b"\0")
+                data, offset = os.read(self._queue, _READ_SIZE), 0
+                while offset < len(data):
+                    watch, what, _, length = _EVENT.unpack_from(data, offset)
+                    offset += _EVENT.size + length
+                    name = data[offset - length : offset].rstrip(b"\0")
                     is_folder = name in self._folder_names
                     matters = matters or not name or is_folder or name in self._names or watch in self._whole
                     if is_folder or what & _MOVED:

@@ -59,27 +59,27 @@ def is_unchanged(path: str, index: GitIndex) -> bool:
             data = file.read()
     except OSError:
         return False
-    at = _find_entry(data, os.fsencode(path[len(index.root) + 1 :]))
-    if at < 0:
+    offset = _find_entry(data, os.fsencode(path[len(index.root) + 1 :]))
+    if offset < 0:
         return False
-    seconds, nanoseconds = _number(data, at + 8), _number(data, at + 12)
+    seconds, nanoseconds = _number(data, offset + 8), _number(data, offset + 12)
     same_time = seconds == status.st_mtime_ns // _BILLION and nanoseconds in {0, status.st_mtime_ns % _BILLION}
-    return same_time and _number(data, at + 36) == status.st_size & 0xFFFFFFFF
+    return same_time and _number(data, offset + 36) == status.st_size & 0xFFFFFFFF
 
 
 def _find_entry(data: bytes, name: bytes) -> int:
     """Return where the entry of a file starts; -1 if there is none."""
-    at = data.find(name + b"\0")
-    while at >= 0:
+    offset = data.find(name + b"\0")
+    while offset >= 0:
         for header in (_HEADER, _HEADER + 2):
-            start = at - header
+            start = offset - header
             flags = int.from_bytes(data[start + 60 : start + 62], "big") if start >= 0 else 0
             extended = bool(flags & _EXTENDED)
             if flags & _LENGTH == min(len(name), _LENGTH) and extended == (header > _HEADER):
                 return start
-        at = data.find(name + b"\0", at + 1)
+        offset = data.find(name + b"\0", offset + 1)
     return -1
 
 
-def _number(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 4], "big")
+def _number(data: bytes, offset: int) -> int:
+    return int.from_bytes(data[offset : offset + 4], "big")

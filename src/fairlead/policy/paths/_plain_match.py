@@ -1,6 +1,6 @@
 """Matches the plainest gitignore patterns without regular expressions, for a process that decides one event.
 
-To import `re` and to compile one pattern takes longer there than to decide an edit under ten of them. Everything with a
+There, importing `re` and compiling one pattern takes longer than deciding an edit under ten patterns. A pattern with a
 class, a `?`, a backslash, several `**` or two stars in a name is left to `re`. `tests/policy/test_gitignore.py`
 compares both.
 """

@@ -273,11 +273,11 @@ class PathResolver:
         path = f"{path}/"
         if status is False or "//" in path or "/./" in path:
             return False
-        while (at := path.find("/../")) >= 0:
-            left = self._look_up(path[:at])
+        while (index := path.find("/../")) >= 0:
+            left = self._look_up(path[:index])
             if not left:
                 return left
-            path = path[: max(0, path.rfind("/", 0, at))] + path[at + len("/..") :]
+            path = path[: max(0, path.rfind("/", 0, index))] + path[index + len("/..") :]
         return status
 
     def _look_up(self, path: str) -> StatusOrLink:

@@ -21,7 +21,7 @@ class SearchRoot(Struct, frozen=True):
     """A folder below which there can be files that patterns match."""
 
     folder: str
-    """Its real path."""
+    """The real path of the folder."""
     prefixes: tuple[tuple[str, ...], ...]
     """The subfolders that have to be searched, each by its parts in lower case; `()` is the whole folder."""
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fairlead.policy.paths._resolve import PathResolver
 
 MAX_ENTRIES = 20_000
-"""The most files below a folder that are visited."""
+"""The maximum number of files below a folder that are visited."""
 MAX_GLOB_ENTRIES = 20_000
-"""The most files that one glob is compared with."""
+"""The maximum number of files that one glob is compared with."""
 MAX_GLOB_MATCHES = 2_000
 _GLOB_CHARACTERS = frozenset("*?[")
 

@@ -78,19 +78,19 @@ def _without_trailing_blanks(text: str) -> str:
 def _segments(text: str) -> Iterator[list[str]]:
     """Yield the parts between slashes, each as a list: `*` for a star, an expression for any other character."""
     segment: list[str] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        at += 1
+    offset = 0
+    while offset < len(text):
+        char = text[offset]
+        offset += 1
         if char == "/":
             yield segment
             segment = []
         elif char == "[":
-            expression, at = _character_class(text, at)
+            expression, offset = _character_class(text, offset)
             segment.append(expression)
         elif char == "\\":
-            segment.append(_literal(_escaped(text, at)))
-            at += 1
+            segment.append(_literal(_escaped(text, offset)))
+            offset += 1
         else:
             segment.append({"*": "*", "?": "[^/]"}.get(char) or _literal(char))
     yield segment
@@ -100,10 +100,10 @@ def _literal(char: str) -> str:
     return f"\\{char}" if char in _SPECIAL else char
 
 
-def _escaped(text: str, at: int) -> str:
-    if at >= len(text):
+def _escaped(text: str, offset: int) -> str:
+    if offset >= len(text):
         raise PatternError("it ends with a backslash")
-    return text[at]
+    return text[offset]
 
 
 def _body(segments: list[list[str]]) -> str:
@@ -153,36 +153,36 @@ def _segment(parts: list[str]) -> str:
     return start + "".join(f"(?>[^/]*?{piece})" for piece in middle if piece) + f"[^/]*{end}"
 
 
-def _character_class(text: str, at: int) -> tuple[str, int]:
-    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`; `at` is after the bracket. Return the expression and its end."""
-    negated = text[at : at + 1] in {"!", "^"}
-    at += negated
-    start, members = at, ""
-    while text[at : at + 1] != "]" or at == start:
-        member, at = _member(text, at)
+def _character_class(text: str, offset: int) -> tuple[str, int]:
+    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`, from after the bracket. Return the expression and its end."""
+    negated = text[offset : offset + 1] in {"!", "^"}
+    offset += negated
+    start, members = offset, ""
+    while text[offset : offset + 1] != "]" or offset == start:
+        member, offset = _member(text, offset)
         members += member
-    return (f"[^/{members}]" if negated else f"(?!/)[{members}]"), at + 1
+    return (f"[^/{members}]" if negated else f"(?!/)[{members}]"), offset + 1
 
 
-def _member(text: str, at: int) -> tuple[str, int]:
+def _member(text: str, offset: int) -> tuple[str, int]:
     """Translate a character, a range or a named class; return the expression and its end."""
-    if named := re.compile(_POSIX_CLASS).match(text, at):
+    if named := re.compile(_POSIX_CLASS).match(text, offset):
         if named[1] not in _POSIX_CLASSES:
             raise PatternError(f"[:{named[1]}:] is not a class of characters")
         return _POSIX_CLASSES[named[1]], named.end()
-    first, at = _class_character(text, at)
-    if text[at : at + 1] != "-" or text[at + 1 : at + 2] in {"]", ""}:
-        return re.escape(first), at
-    last, at = _class_character(text, at + 1)
-    return f"{re.escape(first)}{f'-{re.escape(last)}' if first <= last else ''}", at  # git: `[z-a]` is `[z]`
+    first, offset = _class_character(text, offset)
+    if text[offset : offset + 1] != "-" or text[offset + 1 : offset + 2] in {"]", ""}:
+        return re.escape(first), offset
+    last, offset = _class_character(text, offset + 1)
+    return f"{re.escape(first)}{f'-{re.escape(last)}' if first <= last else ''}", offset  # git: `[z-a]` is `[z]`
 
 
-def _class_character(text: str, at: int) -> tuple[str, int]:
-    if at >= len(text):
+def _class_character(text: str, offset: int) -> tuple[str, int]:
+    if offset >= len(text):
         raise PatternError("its [ is never closed")
-    if text[at] == "\\":
-        return _escaped(text, at + 1), at + 2
-    return text[at], at + 1
+    if text[offset] == "\\":
+        return _escaped(text, offset + 1), offset + 2
+    return text[offset], offset + 1
 
 
 # -- alternatives ------------------------------------------------------------------------------------
@@ -197,7 +197,9 @@ def translate_all(texts: list[str]) -> Translated:
         f"(?:{'|'.join(option.self_or_parent for option in options)})",
         f"(?:{'|'.join(option.itself for option in options)})",
         negated=options[0].negated,
-        plain=tuple(one for option in options for one in option.plain) if all(one.plain for one in options) else (),
+        plain=tuple(plain for option in options for plain in option.plain)
+        if all(translated.plain for translated in options)
+        else (),
     )
 
 
@@ -207,12 +209,12 @@ def expand_braces(text: str) -> list[str]:
         return [text]
     expanded = [text]
     while len(expanded) <= MAX_ALTERNATIVES:
-        at = next(
+        offset = next(
             (index for index, option in enumerate(expanded) if "{" in option and re.search(_BRACES, option)), None
         )
-        if at is None:
+        if offset is None:
             return expanded
-        expanded[at : at + 1] = _alternatives(expanded[at])
+        expanded[offset : offset + 1] = _alternatives(expanded[offset])
     raise PatternError(f"{text!r} has more than {MAX_ALTERNATIVES} alternatives")
 
 

@@ -61,11 +61,11 @@ def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tu
         if path in seen:
             continue
         seen.add(path)
-        found = read_hook_file(path)
-        if found.problem:
-            refused.append(found)
+        hook_file = read_hook_file(path)
+        if hook_file.problem:
+            refused.append(hook_file)
         else:
-            groups.setdefault((layer.file, found.interpreter), []).append(found)
+            groups.setdefault((layer.file, hook_file.interpreter), []).append(hook_file)
     return tuple(HookGroup(*key, tuple(files)) for key, files in groups.items()), tuple(refused)
 
 
@@ -89,7 +89,7 @@ def _contributes(layer: Layer, layers: Sequence[Layer]) -> bool:
     """Return whether the hooks of a trusted layer count: once for a worktree, from a copy that is trusted."""
     if layer.runs_commands:
         return True
-    return any(one.runs_commands and not one.trusted and one.folder == layer.folder for one in layers)
+    return any(other.runs_commands and not other.trusted and other.folder == layer.folder for other in layers)
 
 
 def runs_if_listed(policy_file: str, path: str) -> bool:

@@ -19,7 +19,7 @@ class TouchedFolders(Struct, frozen=True):
     """The folders of the files that a call touches."""
 
     files: frozenset[str] = frozenset()
-    """The folders of single files."""
+    """The folders of single files that the call touches."""
     whole: frozenset[str] = frozenset()
     """Folders that are touched as a whole, and folders with a policy below them. Broken policies there are left out."""
 
@@ -62,10 +62,10 @@ def _find(
     files: dict[PolicyFile, None] = {}
     roots: dict[str, None] = {}
     for folder in folders:
-        found = search.above(folder, below=cwd)
-        files.update(dict.fromkeys(found.files))
-        if found.root is not None:
-            roots[found.root] = None
+        policies = search.above(folder, below=cwd)
+        files.update(dict.fromkeys(policies.files))
+        if policies.root is not None:
+            roots[policies.root] = None
     if roots and exists(user_wide):
         files.update((PolicyFile(user_wide, root), None) for root in roots)
     return tuple(files), bool(roots)

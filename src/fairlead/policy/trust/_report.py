@@ -34,7 +34,7 @@ class FileTrust(msgspec.Struct, frozen=True):
 def trust_states(cwd: str) -> tuple[FileTrust, ...]:
     """Return the policy files that apply in a folder, without the user-wide one, and whether they are trusted."""
     user_wide = user_wide_file()
-    files = dict.fromkeys(found.file for found in find_policy_files(cwd) if found.file != user_wide)
+    files = dict.fromkeys(policy_file.file for policy_file in find_policy_files(cwd) if policy_file.file != user_wide)
     return tuple(_state_of(file) for file in files)
 
 
@@ -47,7 +47,7 @@ def _state_of(file: str) -> FileTrust:
     except PolicyError:
         return FileTrust(file, "session")
     recorded = (session.files.get(file) for session in running_sessions())
-    changed = sum(one is not None and one.digest != digest for one in recorded)
+    changed = sum(snapshot is not None and snapshot.digest != digest for snapshot in recorded)
     state: TrustState = "session" if entry is None else "person" if entry.digest == digest else "changed"
     return FileTrust(file, state, 0 if state == "person" else changed)
 

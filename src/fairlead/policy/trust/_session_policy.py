@@ -117,7 +117,7 @@ def _is_covered(file: PolicyFile, projects: Sequence[str]) -> bool:
 
 def _with_trust(files: Sequence[PolicyFile], loaded: LoadedPolicy, snapshot: PolicySnapshot) -> LoadedPolicy:
     trusted = [_is_trusted(layer, snapshot) for layer in loaded.layers]
-    trusted = [is_ok or _is_copy(at, files, loaded.layers, trusted) for at, is_ok in enumerate(trusted)]
+    trusted = [is_ok or _is_copy(index, files, loaded.layers, trusted) for index, is_ok in enumerate(trusted)]
     if all(trusted):
         return loaded
     layers: list[Layer] = []
@@ -136,9 +136,9 @@ def _is_trusted(layer: Layer, snapshot: PolicySnapshot) -> bool:
     return (recorded is not None and recorded.digest == layer.digest) or is_trusted(layer.file, layer.digest)
 
 
-def _is_copy(at: int, files: Sequence[PolicyFile], layers: Sequence[Layer], trusted: Sequence[bool]) -> bool:
+def _is_copy(index: int, files: Sequence[PolicyFile], layers: Sequence[Layer], trusted: Sequence[bool]) -> bool:
     """Return whether a file of a worktree is the same as the one of the main checkout, which is trusted."""
-    own, digest = files[at], layers[at].digest
+    own, digest = files[index], layers[index].digest
     return any(
         file.is_main_checkout and file.folder == own.folder and is_ok and layer.digest == digest
         for file, layer, is_ok in zip(files, layers, trusted, strict=True)

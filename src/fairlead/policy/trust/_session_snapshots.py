@@ -124,7 +124,7 @@ def was_notified(session: str, digest: str) -> bool:
 
 def running_sessions() -> tuple[PolicySnapshot, ...]:
     """Return the snapshots of the sessions whose client still runs."""
-    return tuple(one for one in _all() if one.pid and is_alive(one.pid, one.start))
+    return tuple(snapshot for snapshot in _all() if snapshot.pid and is_alive(snapshot.pid, snapshot.start))
 
 
 def _folder() -> str:
@@ -145,8 +145,8 @@ def _session_above(caller: SessionCaller) -> PolicySnapshot | None:
     from fairlead.process import ancestry_of
 
     ancestors = set(ancestry_of(caller.pid).processes[1:])
-    found = (snapshot for snapshot in _all() if (snapshot.pid, snapshot.start) in ancestors)
-    return max(found, key=lambda snapshot: snapshot.at, default=None) if ancestors else None
+    snapshots = (snapshot for snapshot in _all() if (snapshot.pid, snapshot.start) in ancestors)
+    return max(snapshots, key=lambda snapshot: snapshot.at, default=None) if ancestors else None
 
 
 def _all() -> Iterable[PolicySnapshot]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, select
 
-from fairlead.store._backend import write_transaction
+from fairlead.store._database import write_transaction
 from fairlead.store.events._tables import commands, daemon_records, events
 from fairlead.store.history._store import delete_some as delete_history
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select, Table
 
-    from fairlead.store._backend import Backend
+    from fairlead.store._database import Backend
 
 _BATCH_SIZE = 200
 """Rows deleted in one transaction."""

@@ -10,8 +10,7 @@ from sqlalchemy import insert, update
 
 from fairlead.journal import Position
 from fairlead.paths import state_folder
-from fairlead.store._backend import batches, insert_or_ignore, translate_errors
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches, insert_or_ignore, translate_errors
 from fairlead.store._urls import backend_for
 from fairlead.store.events import _queries as queries
 from fairlead.store.events._pruner import Pruner
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from fairlead.journal import DaemonRecord, Record
     from fairlead.sessions import EventText
-    from fairlead.store._backend import Backend
+    from fairlead.store._database import Backend
     from fairlead.store.events._values import Key
 
 _INSERT_BATCH_SIZE = 1000
@@ -123,7 +122,7 @@ class Store(History):
                 stored.update(connection.execute(queries.stored_among(batch)).scalars())
         return {originals[name] for name in stored}
 
-    def events(  # noqa: PLR0913 - keyword-only filters
+    def events(
         self,
         *,
         session: str | None = None,

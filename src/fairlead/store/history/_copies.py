@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Integer, cast, func, select
 
 from fairlead.sessions import SessionCopy
-from fairlead.store._backend import batches
+from fairlead.store._database import batches
 from fairlead.store.events._rows import clean_text
 from fairlead.store.history._queries import session_of_row
 from fairlead.store.history._tables import costs, sessions
@@ -24,7 +24,7 @@ _MAX_HOURS = 24 * 31
 
 def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
     """Return copies of sessions; with `blocked_only` only sessions with a blocked event, without their prompts."""
-    found: list[SessionCopy] = []
+    copies: list[SessionCopy] = []
     for batch in batches([clean_text(name) for name in names]):
         query = select(sessions).where(sessions.c.session.in_(batch))
         if blocked_only:
@@ -34,8 +34,8 @@ def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_on
         for row in rows:
             prompt = "" if blocked_only else row.prompt
             copied = session_of_row(row, row.usd, prompt=prompt)
-            found.append(SessionCopy(session=copied, hours=hours.get(row.session, {})))
-    return found
+            copies.append(SessionCopy(session=copied, hours=hours.get(row.session, {})))
+    return copies
 
 
 def _hours(connection: Connection, names: list[str]) -> dict[str, dict[int, float]]:
@@ -48,9 +48,9 @@ def _hours(connection: Connection, names: list[str]) -> dict[str, dict[int, floa
         .group_by(costs.c.session, hour)
         .order_by(hour.desc())
     )
-    found: dict[str, dict[int, float]] = {}
+    hours: dict[str, dict[int, float]] = {}
     for row in connection.execute(query):
-        known = found.setdefault(row.session, {})
+        known = hours.setdefault(row.session, {})
         if len(known) < _MAX_HOURS:
             known[row.hour] = row.usd
-    return found
+    return hours

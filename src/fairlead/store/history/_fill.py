@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, insert, select
 
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
-from fairlead.store._backend import batches, dialect_insert, insert_or_ignore
-from fairlead.store._prepared import PreparedStatement, ids_among
+from fairlead.store._database import PreparedStatement, batches, dialect_insert, ids_among, insert_or_ignore
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
 from fairlead.store.history import _search as search
@@ -46,36 +45,38 @@ class HistoryBatch:
     def __init__(self, connection: Connection, records: Sequence[Record]) -> None:
         """Find the new records. The batch must not be stored yet."""
         self._connection = connection
-        stored = self._stored(events, (one.id for one in records if isinstance(one, EventRecord)))
-        done = self._stored(commands, (one.id for one in records if isinstance(one, CommandsRecord)))
+        stored = self._stored(events, (record.id for record in records if isinstance(record, EventRecord)))
+        done = self._stored(commands, (record.id for record in records if isinstance(record, CommandsRecord)))
         self._events: dict[str, EventRecord] = {}
-        for one in records:
-            if isinstance(one, EventRecord) and _is_listed(one.session) and clean_text(one.id) not in stored:
-                self._events.setdefault(one.id, one)
-        self._commands = [one for one in records if isinstance(one, CommandsRecord) and clean_text(one.id) not in done]
-        self._costs = [one for one in records if isinstance(one, CostRecord) and _is_listed(one.session)]
+        for record in records:
+            if isinstance(record, EventRecord) and _is_listed(record.session) and clean_text(record.id) not in stored:
+                self._events.setdefault(record.id, record)
+        self._commands = [
+            record for record in records if isinstance(record, CommandsRecord) and clean_text(record.id) not in done
+        ]
+        self._costs = [record for record in records if isinstance(record, CostRecord) and _is_listed(record.session)]
         self._rows: dict[str, _Row] = {}
 
     def _stored(self, table: Table, ids: Iterable[str]) -> set[str]:
-        found: set[str] = set()
+        stored: set[str] = set()
         for batch in batches([clean_text(name) for name in ids]):
-            found.update(ids_among(self._connection, table, batch))
-        return found
+            stored.update(ids_among(self._connection, table, batch))
+        return stored
 
-    def write(self, found: Sequence[EventText], ends: Mapping[str, str]) -> None:
+    def write(self, texts: Sequence[EventText], ends: Mapping[str, str]) -> None:
         """Update the sessions, and add the costs and texts. `ends` maps an event that ended a session to the reason."""
-        new = [one for one in found if one.event in self._events]
+        new = [text for text in texts if text.event in self._events]
         new_costs = self._add_costs()
         blocked = self._blocked_sessions()
-        names = {event.session for event in self._events.values()} | {one.session for one in new_costs} | set(blocked)
+        names = {event.session for event in self._events.values()} | {cost.session for cost in new_costs} | set(blocked)
         self._load(names)
         for event in self._events.values():
             _count(self._rows[clean_text(event.session)], event, ends.get(event.id))
-        for one in new:
-            if one.kind == "prompt":
-                row = self._rows[clean_text(one.session)]
+        for text in new:
+            if text.kind == "prompt":
+                row = self._rows[clean_text(text.session)]
                 row["prompts"] += 1
-                row["prompt"] = row["prompt"] or clean_text(one.text[:_MAX_PROMPT])
+                row["prompt"] = row["prompt"] or clean_text(text.text[:_MAX_PROMPT])
         for cost in new_costs:
             _add_cost(self._rows[clean_text(cost.session)], cost)
         for name in blocked:
@@ -98,7 +99,7 @@ class HistoryBatch:
 
     def _blocked_sessions(self) -> list[str]:
         """Return the session of each event that was blocked only by its commands."""
-        ids = [one.id for one in self._commands if one.verdict in _BLOCKED]
+        ids = [command.id for command in self._commands if command.verdict in _BLOCKED]
         known = {name: (one.session, one.verdict) for name in ids if (one := self._events.get(name))}
         for batch in batches([clean_text(name) for name in ids if name not in known]):
             query = select(events.c.id, events.c.session, events.c.verdict).where(events.c.id.in_(batch))
@@ -109,10 +110,10 @@ class HistoryBatch:
         """Add the costs, and return the new ones."""
         statement = insert_or_ignore(self._connection.dialect.name, costs)
         return [
-            one
-            for one in self._costs
+            cost
+            for cost in self._costs
             if self._connection.execute(
-                statement, {"session": clean_text(one.session), "at": one.at, "usd": one.added}
+                statement, {"session": clean_text(cost.session), "at": cost.at, "usd": cost.added}
             ).rowcount
         ]
 
@@ -121,8 +122,8 @@ class HistoryBatch:
             return
         last = self._connection.execute(select(func.max(texts.c.id))).scalar_one() or 0
         rows = [
-            {"session": clean_text(one.session), "at": one.at, "kind": one.kind, "text": clean_text(one.text)}
-            for one in new
+            {"session": clean_text(text.session), "at": text.at, "kind": text.kind, "text": clean_text(text.text)}
+            for text in new
         ]
         _NEW_TEXTS.run_many(self._connection, rows)
         if search.has_index(self._connection):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, func, literal, or_, select, tuple_
 
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.sessions import Absence, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
+from fairlead.sessions import AbsenceSummary, HistoryMatch, HistoryPage, HistorySession, TimelineEntry
 from fairlead.store._trigrams import trigram_query
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import events
@@ -60,10 +60,10 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
     """Return a page of texts that contain the searched text, newest first, with their sessions."""
     text = clean_text(query.search)
     trigrams = trigram_query(text) if search.has_index(connection) else ""
-    found, number, conditions = search.candidates(trigrams)
+    source, number, conditions = search.candidates(trigrams)
     statement = (
         select(texts.c.id, texts.c.session, texts.c.at, texts.c.kind, texts.c.text, sessions.c.folder)
-        .select_from(found.join(sessions, texts.c.session == sessions.c.session))
+        .select_from(source.join(sessions, texts.c.session == sessions.c.session))
         .where(texts.c.at >= query.since, texts.c.text.like(search.like_pattern(text), escape="\\"))
         .where(*conditions, *_in_folder(query.folder))
     )
@@ -76,17 +76,17 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
     matches = [HistoryMatch(row.session, row.folder, row.at, row.kind, row.text[:_MAX_TEXT]) for row in page]
     return HistoryPage(
         since=query.since,
-        sessions=_sessions_named(connection, {one.session for one in matches}, query),
+        sessions=_sessions_named(connection, {match.session for match in matches}, query),
         matches=matches,
         next=str(page[-1].id) if len(rows) > query.limit else "",
     )
 
 
-def summarize(connection: Connection, since: float, now: float) -> Absence:
+def summarize(connection: Connection, since: float, now: float) -> AbsenceSummary:
     """Return a summary of the recorded events since a time."""
     blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
-    return Absence(
+    return AbsenceSummary(
         since=since,
         now=now,
         asked=_count_kind(connection, "PermissionRequest", since) + _count_kind(connection, "Elicitation", since),

@@ -41,7 +41,7 @@ def rebuild_index(connection: Connection) -> None:
         return
     connection.exec_driver_sql(f"DROP TABLE {TABLE}")
     create_index(connection)
-    connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')")  # noqa: S608 - a constant
+    connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}) VALUES ('rebuild')")
 
 
 def has_index(connection: Connection) -> bool:
@@ -52,7 +52,7 @@ def has_index(connection: Connection) -> bool:
 def erase_deleted(connection: Connection) -> None:
     """Make the index erase deleted texts at once, instead of when it is next merged."""
     try:
-        connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('secure-delete', 1)")  # noqa: S608 - a constant
+        connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('secure-delete', 1)")
     except OperationalError:  # before SQLite 3.42
         return
 

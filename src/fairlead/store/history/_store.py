@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fairlead.sessions import Absence, HistoryPage, HistoryQuery, HistorySession, SessionCopy
+    from fairlead.sessions import AbsenceSummary, HistoryPage, HistoryQuery, HistorySession, SessionCopy
 
 _BATCH_SIZE = 200
 """Rows deleted in one transaction."""
@@ -37,7 +37,7 @@ class History(Database):
         with self._reading() as connection:
             return queries.find_session(connection, session)
 
-    def summarize(self, since: float, now: float) -> Absence:
+    def summarize(self, since: float, now: float) -> AbsenceSummary:
         """Return a summary of the recorded events since a time."""
         with self._reading() as connection:
             return queries.summarize(connection, since, now)

@@ -14,8 +14,17 @@ from sqlalchemy import delete, exists, func, insert, select, update
 from fairlead.mail import ENDED_REASON, FAIRLEAD, SCRIPT, STAGES, Message, OutgoingMessage
 from fairlead.store._salvage import SALVAGED_MARK
 from fairlead.store.mail import _writes as writes
-from fairlead.store.mail._rows import addresses_from, agent_row, delivery_rows, message_from
-from fairlead.store.mail._tables import agents, aliases, counters, deliveries, messages
+from fairlead.store.mail._tables import (
+    addresses_from,
+    agent_row,
+    agents,
+    aliases,
+    counters,
+    deliveries,
+    delivery_rows,
+    message_from,
+    messages,
+)
 from fairlead.store.mail._team_tables import LINKS_LOST, hosts, links, outbox
 
 if TYPE_CHECKING:

@@ -19,11 +19,9 @@ from fairlead.mail.remote import (
     ReceiptPacket,
     encode,
 )
-from fairlead.store._backend import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
-from fairlead.store.mail._rows import message_from
-from fairlead.store.mail._tables import agents, deliveries
+from fairlead.store.mail._tables import agents, deliveries, message_from
 from fairlead.store.mail._team_tables import origins, pending, threads
 from fairlead.store.mail._team_writes import append, bounce
 
@@ -137,7 +135,11 @@ class PacketWriter:
         bounce(self._connection, [(number, recipient) for recipient in lost_ids], self._at, _HOST_LOST)
         for host, chosen in by_host.items():
             self._flush(host)
-            others = [self._agent_address(one) for one in all_recipients if one.host != host and one.id not in lost_ids]
+            others = [
+                self._agent_address(address)
+                for address in all_recipients
+                if address.host != host and address.id not in lost_ids
+            ]
             packet = self._packet(rows[0], tuple(agent.remote for agent in chosen), tuple(others))
             self._packets.append((NewPacket(host, MESSAGE, encode(packet)), number))
 
@@ -149,7 +151,7 @@ class PacketWriter:
             sender=PacketSender(row.sender, message.sender, message.project),
             recipients=recipients,
             others=others,
-            to=tuple(self._address(one) for one in message.to),
+            to=tuple(self._address(address) for address in message.to),
             subject=message.subject,
             body=message.body,
             priority=message.priority,

@@ -60,7 +60,6 @@ _DELIVERIES_WITH_MESSAGES: Select[Any] = (
 )
 
 MESSAGE = _MESSAGES.where(messages.c.id == bindparam("message"))
-MESSAGES = _MESSAGES.where(messages.c.id.in_(bindparam("messages", expanding=True))).order_by(messages.c.id)
 DELIVERIES: Select[Any] = (
     select(*_DELIVERY_COLUMNS, _RECIPIENT_NAME)
     .join_from(deliveries, _recipients, deliveries.c.recipient == _recipients.c.id)
@@ -206,7 +205,14 @@ COUNTS: Select[Any] = select(
 _OF_AGENT = deliveries.c.recipient == bindparam("agent")
 _LIMIT: BindParameter[int] = bindparam("limit")
 
-FIRST_QUEUED = select(deliveries.c.message).where(_OF_AGENT, QUEUED).order_by(deliveries.c.message).limit(_LIMIT)
+_TO_SHOW: Select[Any] = (
+    select(*MESSAGE_COLUMNS, deliveries.c.why)
+    .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
+    .join(*JOINED_SENDERS)
+    .where(_OF_AGENT, QUEUED)
+)
+FIRST_QUEUED = _TO_SHOW.order_by(deliveries.c.message).limit(_LIMIT)
+QUEUED_MESSAGE = _TO_SHOW.where(deliveries.c.message == bindparam("number"))
 FIRST_URGENT = (
     select(deliveries.c.message, messages.c.thread)
     .join_from(deliveries, messages, deliveries.c.message == messages.c.id)
@@ -232,9 +238,6 @@ SHOWN_AT_EVENT = (
     select(deliveries.c.recipient, deliveries.c.message, deliveries.c.urgent, agents.c.ended)
     .join_from(deliveries, agents, deliveries.c.recipient == agents.c.id)
     .where(deliveries.c.event_id == bindparam("at_event"), deliveries.c.stage == "shown")
-)
-REPEATED = select(deliveries.c.message).where(
-    _OF_AGENT, deliveries.c.message.in_(bindparam("messages", expanding=True)), deliveries.c.why != ""
 )
 BOUNCED_COUNTS = select(
     func.count().label("queued"), func.coalesce(func.sum(deliveries.c.urgent), 0).label("urgent")

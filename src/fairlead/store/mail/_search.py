@@ -126,7 +126,7 @@ def last_unindexed(connection: Connection) -> int:
     return connection.execute(queries.COUNTER, {"counter": _UNINDEXED}).scalar_one_or_none() or 0
 
 
-def find(  # noqa: PLR0913 - keyword-only
+def find(
     connection: Connection, text: str, reader: int, *, limit: int, before: int, is_indexed: bool
 ) -> list[Row[Any]]:
     """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from heapq import merge
 from itertools import islice
 from time import time
 from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
 
 from fairlead.mail import (
     FAIRLEAD,
@@ -17,7 +15,9 @@ from fairlead.mail import (
     SCRIPT,
     USER,
     HostRecord,
+    MailBusy,
     MailCounts,
+    MailFull,
     MailSnapshot,
     MailUnreachable,
     PruneStep,
@@ -25,28 +25,24 @@ from fairlead.mail import (
     QueueSummary,
 )
 from fairlead.paths import state_folder
-from fairlead.store._backend import batches, insert_or_ignore
-from fairlead.store._database import Database
-from fairlead.store._errors import StoreError
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import Database, PreparedStatement, batches, insert_or_ignore, translate_errors
+from fairlead.store._errors import StoreBusy, StoreError, StoreFull
 from fairlead.store._urls import backend_for
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _search as search
 from fairlead.store.mail import _writes as writes
-from fairlead.store.mail._errors import translate_store_errors
 from fairlead.store.mail._losses import report_losses
-from fairlead.store.mail._rows import agent_from, agent_row, delivery_from, message_from, unanswered_from
-from fairlead.store.mail._tables import agents
+from fairlead.store.mail._tables import agent_from, agent_row, agents, delivery_from, message_from, unanswered_from
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Select
 
     from fairlead.mail import Agent, Alias, Delivery, Message, OutgoingMessage, Stage, UnansweredRequest
     from fairlead.mail.remote import TeamStorage
-    from fairlead.store._backend import Backend
+    from fairlead.store._database import Backend
 
 _MAX_ID = 2**63 - 1
 
@@ -75,8 +71,6 @@ class MailStore(Database):
         """Use a database that `open` has prepared and locked."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
-        self.lost_messages = 0
-        """How many messages were lost with a damaged database. Senders and recipients are notified by mail."""
         with self._reading() as connection:
             self._is_indexed = search.has_index(connection)
 
@@ -90,13 +84,13 @@ class MailStore(Database):
                 raise MailUnreachable(str(error)) from error
             undo.callback(backend.engine.dispose)
             owner_lock = undo.enter_context(ExitStack())
-            with translate_store_errors(backend):
+            with _translate_errors(backend):
                 owner_lock.enter_context(backend.hold_owner_lock())
                 store = cls(backend, backend.prepare(), owner_lock)
             with store._writing() as connection:
                 fixed = [agent_row(agent) for agent in (USER, FAIRLEAD, SCRIPT)]
                 connection.execute(insert_or_ignore(connection.dialect.name, agents), fixed)
-                store.lost_messages = report_losses(connection, time())
+                report_losses(connection, time())
             undo.pop_all()
             return store
 
@@ -116,7 +110,7 @@ class MailStore(Database):
                 former_sessions={row.text: row.agent for row in aliases if row.kind == "session"},
                 former_names={row.text: row.agent for row in aliases if row.kind == "name"},
                 subscriptions=[(row.topic, row.agent) for row in connection.execute(queries.SUBSCRIPTIONS)],
-                queue_sizes=_queue_sizes(connection, [one.id for one in all_agents if one.id < FIRST_REMOTE_ID]),
+                queue_sizes=_queue_sizes(connection, [agent.id for agent in all_agents if agent.id < FIRST_REMOTE_ID]),
                 owing_reply=set(connection.execute(queries.OWING_REPLY).scalars()),
                 deadlines=[(row.deadline, row.id) for row in connection.execute(queries.DEADLINES)],
                 last_message=max(last_message, writes.last_deleted(connection)),
@@ -168,7 +162,7 @@ class MailStore(Database):
     # -- messages --------------------------------------------------------------------------------------
 
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-        """Store messages and deliveries, and mark the requests that they answer. Return how much left each queue."""
+        """Store messages and deliveries, and mark the requests that they answer. Return how many left each queue."""
         with self._writing(durable=True) as connection:
             removed = writes.insert_messages(connection, messages)
             self._add_to_index(connection, messages)
@@ -179,7 +173,7 @@ class MailStore(Database):
         by_sender: dict[int, list[str]] = {}
         for sender, key in keys:
             by_sender.setdefault(sender, []).append(key)
-        found: dict[tuple[int, str], Message] = {}
+        messages: dict[tuple[int, str], Message] = {}
         with self._reading() as connection:
             if len(keys) == 1:
                 ((agent, key),) = keys
@@ -188,8 +182,8 @@ class MailStore(Database):
             for sender, sender_keys in by_sender.items():
                 for batch in batches(sender_keys):
                     rows = connection.execute(queries.BY_KEYS, {"agent": sender, "keys": batch})
-                    found.update({(row.sender, row.key): message_from(row) for row in rows})
-        return found
+                    messages.update({(row.sender, row.key): message_from(row) for row in rows})
+        return messages
 
     def get_message(self, message: int) -> tuple[Message, int] | None:
         """Return a message and the id of its sender."""
@@ -256,21 +250,16 @@ class MailStore(Database):
 
     # -- delivery --------------------------------------------------------------------------------------
 
-    def show(  # noqa: PLR0913 - keyword-only
+    def show(
         self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown, and return their messages in order."""
         with self._writing() as connection:
-            numbers = writes.first_queued(connection, recipient, limit, urgent_only=urgent_only)
-            messages = [message_from(row) for row in connection.execute(queries.MESSAGES, {"messages": numbers})]
-            repeated = set(connection.execute(queries.REPEATED, {"agent": recipient, "messages": numbers}).scalars())
-            messages = [replace(one, may_repeat=True) if one.id in repeated else one for one in messages]
-            shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
-            writes.mark_shown(connection, recipient, numbers, shown)
-        return messages
+            shown = {"stage": "shown", "shown": at, "event": event, "event_id": event_id or None, "why": ""}
+            return writes.show(connection, recipient, limit, shown, urgent_only=urgent_only)
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return who sent how many."""
+        """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
         with self._writing() as connection:
             rows = connection.execute(queries.QUEUED_BY_SENDER, {"agent": recipient}).all()
             shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
@@ -321,11 +310,11 @@ class MailStore(Database):
     # -- internal --------------------------------------------------------------------------------------
 
     def _translate_errors(self) -> AbstractContextManager[None]:
-        return translate_store_errors(self._backend)
+        return _translate_errors(self._backend)
 
     def _add_to_index(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         if self._is_indexed:
-            search.add(connection, [one.message.id for one in messages])
+            search.add(connection, [message.message.id for message in messages])
 
     def _messages(self, query: Select[Any], parameters: dict[str, Any]) -> list[Message]:
         with self._reading() as connection:
@@ -334,6 +323,22 @@ class MailStore(Database):
     def _unanswered(self, query: PreparedStatement, parameters: dict[str, Any]) -> list[UnansweredRequest]:
         with self._reading() as connection:
             return [unanswered_from(row) for row in query.rows(connection, parameters)]
+
+
+@contextmanager
+def _translate_errors(backend: Backend) -> Iterator[None]:
+    """Raise errors of drivers and of the store as `MailError`."""
+    try:
+        with translate_errors(backend):
+            yield
+    except StoreFull as error:
+        raise MailFull(
+            f"{backend.location}: the disk is full, so nothing was sent or marked; free some space and try again"
+        ) from error
+    except StoreBusy as error:
+        raise MailBusy(str(error)) from error
+    except StoreError as error:
+        raise MailUnreachable(str(error)) from error
 
 
 def _before(before: int) -> int:

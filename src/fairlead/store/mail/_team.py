@@ -8,8 +8,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID, HostRecord, MailUnreachable
 from fairlead.mail.remote import Backlog, Link, Origin, OutgoingPacket, RefusedPacket
-from fairlead.store._backend import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail import _team_writes as team_writes
 from fairlead.store.mail import _writes as writes
@@ -156,7 +155,7 @@ class TeamStore:
     def apply(self, batch: ReceivedBatch, at: float) -> None:
         """Store the changes of a batch of received packets. They survive a power failure after the next `sync`."""
         with self._writing() as connection:
-            outgoing = [one.outgoing for one in batch.messages]
+            outgoing = [message.outgoing for message in batch.messages]
             writes.insert_messages(connection, outgoing)
             self._add_to_index(connection, outgoing)
             team_writes.apply(connection, batch, at)
@@ -192,7 +191,7 @@ class TeamStore:
         with self._reading() as connection:
             return team_writes.undelivered(connection, host, include_arrived=include_arrived)
 
-    def give_up(  # noqa: PLR0913 - keyword-only
+    def give_up(
         self,
         host: str,
         bounced: Sequence[tuple[int, int]],
@@ -226,5 +225,7 @@ class TeamStore:
 
 def _find(connection: Connection, query: PreparedStatement, wanted: Iterable[Origin]) -> dict[Origin, int]:
     """Return the local number of each origin that a query finds."""
-    rows = ((one, query.rows(connection, {"of_host": one.host, "of_number": one.number})) for one in set(wanted))
-    return {one: found[0][0] for one, found in rows if found}
+    rows = (
+        (origin, query.rows(connection, {"of_host": origin.host, "of_number": origin.number})) for origin in set(wanted)
+    )
+    return {one: numbers[0][0] for one, numbers in rows if numbers}

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, exists, insert, or_, select, update
 
 from fairlead.mail import FIRST_REMOTE_ID
 from fairlead.mail.remote import MESSAGE, RECEIPT, VOID, Link
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement
 from fairlead.store.mail import _queries as queries
 from fairlead.store.mail._tables import agents, deliveries
 from fairlead.store.mail._team_tables import links, origins, outbox, pending, refused, threads
@@ -78,14 +78,18 @@ def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
 def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:
     """Store the origins of received messages, and pending receipts for those that bounced at an ended agent."""
     new_origins, new_threads, bounced = [], [], []
-    for one in batch.messages:
-        message, origin = one.outgoing.message, one.origin
-        new_origins.append({"message": message.id, "host": origin.host, "number": origin.number, "others": one.others})
-        if one.thread is not None:
-            new_threads.append({"host": one.thread.host, "number": one.thread.number, "thread": message.thread})
+    for received in batch.messages:
+        message, origin = received.outgoing.message, received.origin
+        new_origins.append(
+            {"message": message.id, "host": origin.host, "number": origin.number, "others": received.others}
+        )
+        if received.thread is not None:
+            new_threads.append(
+                {"host": received.thread.host, "number": received.thread.number, "thread": message.thread}
+            )
         bounced += [
             {"kind": RECEIPT, "message": message.id, "recipient": recipient}
-            for recipient in one.outgoing.ended_recipients
+            for recipient in received.outgoing.ended_recipients
         ]
     for statement, rows in ((_INSERT_ORIGINS, new_origins), (_INSERT_THREADS, new_threads), (_INSERT_PENDING, bounced)):
         if rows:

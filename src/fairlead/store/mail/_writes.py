@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, exists, func, insert, select, tuple_
 
 from fairlead.mail import QueueSize
-from fairlead.store._backend import batches
-from fairlead.store._prepared import PreparedStatement
+from fairlead.store._database import PreparedStatement, batches
 from fairlead.store.mail import _queries as queries
-from fairlead.store.mail._rows import agent_row, delivery_rows, message_row
-from fairlead.store.mail._tables import agents, aliases, counters, deliveries, messages, subscriptions
+from fairlead.store.mail._tables import (
+    agent_row,
+    agents,
+    aliases,
+    counters,
+    deliveries,
+    delivery_rows,
+    message_from,
+    message_row,
+    messages,
+    subscriptions,
+)
 from fairlead.store.mail._team_tables import origins, threads
 
 if TYPE_CHECKING:
@@ -19,10 +28,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fairlead.mail import Agent, Alias, OutgoingMessage, Stage
+    from fairlead.mail import Agent, Alias, Message, OutgoingMessage, Stage
 
 _INSERT_MESSAGES = PreparedStatement(insert(messages))
 _INSERT_DELIVERIES = PreparedStatement(insert(deliveries))
+_FIRST_QUEUED = PreparedStatement(queries.FIRST_QUEUED)
+_QUEUED_MESSAGE = PreparedStatement(queries.QUEUED_MESSAGE)
+_MARK_SHOWN = PreparedStatement(queries.UPDATE_DELIVERY, ("stage", "shown", "event", "event_id", "why"))
 _LAST_MESSAGE = "last_message"
 MAY_REPEAT = "it may have been shown before"
 """The `why` of a delivery that was queued again because its reader was killed while it printed."""
@@ -53,23 +65,25 @@ def unsubscribe(connection: Connection, topic: str, agent: int) -> None:
 def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
     """Insert messages and deliveries, and mark the deliveries that they answer or notify about.
 
-    Return how much left the queue of each agent that has answered.
+    Return how many deliveries left the queue of each agent that has answered.
     """
     if not outgoing:
         return {}
-    _INSERT_MESSAGES.run_many(connection, [message_row(one) for one in outgoing])
-    _INSERT_DELIVERIES.run_many(connection, [row for one in outgoing for row in delivery_rows(one)])
+    _INSERT_MESSAGES.run_many(connection, [message_row(message) for message in outgoing])
+    _INSERT_DELIVERIES.run_many(connection, [row for message in outgoing for row in delivery_rows(message)])
     notified = [
         {"agent": recipient, "number": number, "reason": reason}
-        for one in outgoing
-        for number, recipient, reason in one.marks_notified
+        for message in outgoing
+        for number, recipient, reason in message.marks_notified
     ]
     if notified:
         connection.execute(queries.MARK_NOTIFIED, notified)
     removed: dict[int, QueueSize] = {}
-    for one in outgoing:
-        if one.answered_by:
-            removed[one.answered_by] = removed.get(one.answered_by, QueueSize()) + _mark_answered(connection, one)
+    for message in outgoing:
+        if message.answered_by:
+            removed[message.answered_by] = removed.get(message.answered_by, QueueSize()) + _mark_answered(
+                connection, message
+            )
     return {agent: size for agent, size in removed.items() if size.queued}
 
 
@@ -88,13 +102,24 @@ def revive_agent(connection: Connection, number: int) -> QueueSize:
     return QueueSize(row.queued, row.urgent)
 
 
-def first_queued(connection: Connection, agent: int, limit: int, *, urgent_only: bool) -> list[int]:
-    """Return the messages to show next, in order.
+def show(connection: Connection, agent: int, limit: int, shown: dict[str, Any], *, urgent_only: bool) -> list[Message]:
+    """Mark the first queued deliveries of an agent as shown, and return their messages in order.
 
     With `urgent_only`, these are the urgent messages, and the messages that are queued before them in their threads.
     """
-    if not urgent_only:
-        return list(connection.execute(queries.FIRST_QUEUED, {"agent": agent, "limit": limit}).scalars())
+    if urgent_only:
+        numbers = _first_urgent(connection, agent, limit)
+        rows = [
+            row for number in numbers for row in _QUEUED_MESSAGE.rows(connection, {"agent": agent, "number": number})
+        ]
+    else:
+        rows = list(_FIRST_QUEUED.rows(connection, {"agent": agent, "limit": limit}))
+    if rows:
+        _MARK_SHOWN.run_many(connection, [{"agent": agent, "number": row.id, **shown} for row in rows])
+    return [message_from(row, may_repeat=bool(row.why)) for row in rows]
+
+
+def _first_urgent(connection: Connection, agent: int, limit: int) -> list[int]:
     urgent = connection.execute(queries.FIRST_URGENT, {"agent": agent, "limit": limit}).all()
     last_in_thread = {row.thread: row.message for row in urgent}
     chosen = {row.message for row in urgent}
@@ -102,13 +127,6 @@ def first_queued(connection: Connection, agent: int, limit: int, *, urgent_only:
         parameters = {"agent": agent, "in_thread": thread, "before": last, "limit": limit}
         chosen.update(connection.execute(queries.QUEUED_BEFORE_IN_THREAD, parameters).scalars())
     return sorted(chosen)[:limit]
-
-
-def mark_shown(connection: Connection, agent: int, numbers: Sequence[int], event: dict[str, Any]) -> None:
-    """Mark deliveries as shown at an event."""
-    rows = [{"agent": agent, "number": number, "stage": "shown", **event} for number in numbers]
-    if rows:
-        connection.execute(queries.UPDATE_DELIVERY, rows)
 
 
 def requeue(connection: Connection, event_id: str, bounce_reason: str, *, may_repeat: bool) -> dict[int, QueueSize]:
@@ -172,7 +190,7 @@ def delete_agents(connection: Connection, numbers: Sequence[int]) -> None:
 def _mark_answered(connection: Connection, outgoing: OutgoingMessage) -> QueueSize:
     """Mark the message that is replied to as answered, and earlier requests of the reply's recipients in the thread.
 
-    Return how much left the queue of the agent that answers.
+    Return how many deliveries left the queue of the agent that answers.
     """
     agent, message = outgoing.answered_by, outgoing.message
     parameters = {

@@ -38,26 +38,26 @@ class PostgresHistory(StatementRunner):
         self, host: str, events: Sequence[TeamEvent], sessions: Sequence[TeamSession], mark: JournalMark
     ) -> None:
         """Store events and sessions of a host and its new mark, in one statement."""
-        latest = {one.id: one for one in sorted(events, key=lambda one: one.stage)}
-        newest = {one.session: one for one in sorted(sessions, key=lambda one: one.version)}
+        latest = {event.id: event for event in sorted(events, key=lambda event: event.stage)}
+        newest = {session.session: session for session in sorted(sessions, key=lambda session: session.version)}
         values = {
             "host": host,
-            "ids": [one.id for one in latest.values()],
-            "times": [float(one.at) for one in latest.values()],
-            "event_sessions": [one.session for one in latest.values()],
-            "kinds": [one.event for one in latest.values()],
-            "verdicts": [one.verdict for one in latest.values()],
-            "stages": [one.stage for one in latest.values()],
-            "texts": [one.text for one in latest.values()],
-            "bodies": [one.body for one in latest.values()],
-            "signatures": [one.signature for one in latest.values()],
+            "ids": [event.id for event in latest.values()],
+            "times": [float(event.at) for event in latest.values()],
+            "event_sessions": [event.session for event in latest.values()],
+            "kinds": [event.event for event in latest.values()],
+            "verdicts": [event.verdict for event in latest.values()],
+            "stages": [event.stage for event in latest.values()],
+            "texts": [event.text for event in latest.values()],
+            "bodies": [event.body for event in latest.values()],
+            "signatures": [event.signature for event in latest.values()],
             "sessions": list(newest),
-            "started": [float(one.started) for one in newest.values()],
-            "last": [float(one.last) for one in newest.values()],
-            "folders": [one.folder for one in newest.values()],
-            "versions": [one.version for one in newest.values()],
-            "session_bodies": [one.body for one in newest.values()],
-            "session_signatures": [one.signature for one in newest.values()],
+            "started": [float(session.started) for session in newest.values()],
+            "last": [float(session.last) for session in newest.values()],
+            "folders": [session.folder for session in newest.values()],
+            "versions": [session.version for session in newest.values()],
+            "session_bodies": [session.body for session in newest.values()],
+            "session_signatures": [session.signature for session in newest.values()],
             "segment": mark.segment,
             "position": mark.offset,
         }
@@ -95,7 +95,7 @@ class PostgresHistory(StatementRunner):
         escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         values = {**_values(wanted), "pattern": f"%{escaped}%", "until": wanted.until or _END}
         events = [_event(row) for row in self._run(sql.SEARCH, values)]
-        pairs = sorted({(one.host, one.session) for one in events})
+        pairs = sorted({(event.host, event.session) for event in events})
         columns = [[host for host, _ in pairs], [session for _, session in pairs]]
         return events, [_session(row) for row in self._run(sql.SESSIONS_OF, columns)] if pairs else []
 

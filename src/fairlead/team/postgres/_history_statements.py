@@ -43,18 +43,18 @@ WHERE host = ANY (%(hosts)b::text[]) AND last >= %(since)b::float8
     AND (last, session COLLATE "C", host COLLATE "C")
         < (%(before_time)b::float8, %(before_id)b::text, %(before_host)b::text)
 ORDER BY last DESC, session COLLATE "C" DESC, host COLLATE "C" DESC LIMIT %(limit)b::int8
-"""  # noqa: S608 - constants
+"""
 FIND_SESSIONS: Final = f"""
 SELECT {_SESSION} FROM fairlead.history
 WHERE host = ANY (%b::text[]) AND starts_with(session, %b::text)
 ORDER BY session = %b::text DESC, last DESC LIMIT %b::int8
-"""  # noqa: S608
+"""
 EVENTS: Final = f"""
 SELECT {_EVENT} FROM fairlead.events
 WHERE host = %(host)b::text AND session = %(session)b::text
     AND (at, id COLLATE "C") < (%(before_time)b::float8, %(before_id)b::text)
 ORDER BY at DESC, id COLLATE "C" DESC LIMIT %(limit)b::int8
-"""  # noqa: S608
+"""
 SEARCH: Final = f"""
 SELECT {_EVENT} FROM fairlead.events
 WHERE host = ANY (%(hosts)b::text[]) AND at >= %(since)b::float8 AND at < %(until)b::float8
@@ -66,11 +66,11 @@ WHERE host = ANY (%(hosts)b::text[]) AND at >= %(since)b::float8 AND at < %(unti
         WHERE history.host = events.host AND history.session = events.session AND {_IN_FOLDER}
     ))
 ORDER BY at DESC, id COLLATE "C" DESC, host COLLATE "C" DESC LIMIT %(limit)b::int8
-"""  # noqa: S608
+"""
 SESSIONS_OF: Final = f"""
 SELECT {_SESSION} FROM fairlead.history
 WHERE (host, session) IN (SELECT * FROM unnest(%b::text[], %b::text[]))
-"""  # noqa: S608
+"""
 
 _TOO_OLD: Final = """(host = %(host)s AND {time} < %(before)s
     OR {time} < %(before)s AND host IN (SELECT id FROM fairlead.hosts WHERE seen < %(before)s)
@@ -80,12 +80,12 @@ PRUNE: Final = (
 DELETE FROM fairlead.events WHERE (host, id) IN (
     SELECT host, id FROM fairlead.events WHERE {_TOO_OLD.format(time="at")} LIMIT %(step)s
 )
-""",  # noqa: S608
+""",
     f"""
 DELETE FROM fairlead.history WHERE (host, session) IN (
     SELECT host, session FROM fairlead.history WHERE {_TOO_OLD.format(time="last")} LIMIT %(step)s
 )
-""",  # noqa: S608
+""",
     """
 DELETE FROM fairlead.events WHERE (host, id) IN (
     SELECT host, id FROM fairlead.events WHERE host = %(host)s ORDER BY at DESC OFFSET %(max_events)s LIMIT %(step)s

@@ -36,16 +36,16 @@ LEFT JOIN fairlead.leases
 WHERE versions.version IS DISTINCT FROM known.version
     AND (%b::text[] IS NULL OR versions.project = ANY (%b::text[]))
 ORDER BY versions.project, leases.host, leases.id LIMIT {_MAX_ROWS}
-"""  # noqa: S608 - constants
+"""
 _READ_CLOCK: Final = f"SELECT {NOW}"
 _CLAIM_FIRST: Final = f"""
 INSERT INTO fairlead.lease_versions (project, version, at) VALUES (%s, ({NOW} * 1000000)::int8, {NOW})
 ON CONFLICT DO NOTHING
-"""  # noqa: S608
+"""
 _CLAIM: Final = f"""
 UPDATE fairlead.lease_versions SET version = {_NEXT}, at = {NOW} WHERE project = %s AND version = %s
-"""  # noqa: S608
-_TOUCH: Final = f"UPDATE fairlead.lease_versions SET version = {_NEXT}, at = {NOW} WHERE project = ANY (%s)"  # noqa: S608
+"""
+_TOUCH: Final = f"UPDATE fairlead.lease_versions SET version = {_NEXT}, at = {NOW} WHERE project = ANY (%s)"
 _STORE: Final = """
 INSERT INTO fairlead.leases (host, id, project, until, body, signature)
 SELECT %b::text, * FROM unnest(%b::text[], %b::text[], %b::float8[], %b::bytea[], %b::bytea[])
@@ -56,11 +56,11 @@ _DELETE: Final = "DELETE FROM fairlead.leases WHERE host = %s AND id = ANY (%s) 
 _DELETE_ALL: Final = "DELETE FROM fairlead.leases WHERE host = %s RETURNING project"
 _NOTIFY: Final = f"SELECT pg_notify('{LEASE_CHANNEL}', %s)"
 _PRUNE: Final = (
-    f"DELETE FROM fairlead.leases WHERE until < {NOW}",  # noqa: S608
+    f"DELETE FROM fairlead.leases WHERE until < {NOW}",
     f"""
     DELETE FROM fairlead.lease_versions AS versions WHERE at < {NOW} - 86400
         AND NOT EXISTS (SELECT FROM fairlead.leases WHERE leases.project = versions.project)
-    """,  # noqa: S608
+    """,
 )
 
 
@@ -102,7 +102,7 @@ class LeaseRows:
                 for project in sorted({lease.project for lease in leases}):  # sorted, to avoid deadlocks
                     self._claim(project, versions.get(project))
                 self._delete(replaced)
-                rows = ((one.id, one.project, one.until, one.body, one.signature) for one in leases)
+                rows = ((wanted.id, wanted.project, wanted.until, wanted.body, wanted.signature) for wanted in leases)
                 self._connection.execute(_STORE, [self._host, *map(list, zip(*rows, strict=True))])
                 self._connection.execute(_NOTIFY, [self._host])
         except _VersionChanged:

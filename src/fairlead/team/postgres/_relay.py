@@ -74,7 +74,10 @@ class PostgresRelay(StatementRunner):
     def push(self, packets: Sequence[Packet]) -> None:
         """Store packets and notify their targets, in one statement for each batch."""
         for batch in _batches(packets):
-            columns = zip(*((one.target, one.seq, one.kind, one.body, one.signature) for one in batch), strict=True)
+            columns = zip(
+                *((packet.target, packet.seq, packet.kind, packet.body, packet.signature) for packet in batch),
+                strict=True,
+            )
             self._run(sql.PUSH, [*map(list, columns), self._host, self._host, self._host])
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
@@ -238,7 +241,7 @@ class PostgresRelay(StatementRunner):
 
 def _batches(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
     """Yield the packets in order, in batches of limited size. A packet above the limit is in a batch alone."""
-    sizes = itertools.accumulate(len(one.body) for one in packets)
+    sizes = itertools.accumulate(len(item.body) for item in packets)
     groups = itertools.groupby(zip(sizes, packets, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
     for _, group in groups:
         yield [packet for _, packet in group]

@@ -36,7 +36,7 @@ _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _UPGRADE_LOCK: Final = 0x666C_7465_616D_0001
 """The advisory lock that one host at a time holds to create or upgrade the schema."""
 _HAS_REVISION: Final = f"SELECT to_regclass('{SCHEMA}.{REVISION_TABLE}') IS NOT NULL"
-_REVISION: Final = f"SELECT max(version_num) FROM {SCHEMA}.{REVISION_TABLE}"  # noqa: S608 - constants
+_REVISION: Final = f"SELECT max(version_num) FROM {SCHEMA}.{REVISION_TABLE}"
 _ROLE_RIGHTS: Final = "SELECT, INSERT, UPDATE, DELETE"
 _ADMIN_SQL: Final = "have an administrator run what `fairlead team schema` prints"
 
@@ -140,7 +140,7 @@ _RECORD_REVISION: Final = f"""
 INSERT INTO {SCHEMA}.{REVISION_TABLE} (version_num) SELECT '{REVISIONS[-1]}'
 WHERE NOT EXISTS (SELECT FROM {SCHEMA}.{REVISION_TABLE});
 UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE version_num < '{REVISIONS[-1]}';
-""".strip()  # noqa: S608 - constants
+""".strip()
 
 
 def schema_sql(role: str = "fairlead") -> str:
@@ -173,7 +173,7 @@ def _statements() -> Iterable[str]:
             if column.server_default is not None and not column.primary_key:
                 definition = str(CreateColumn(column).compile(dialect=dialect)).strip()
                 yield f"ALTER TABLE {table.fullname} ADD COLUMN IF NOT EXISTS {definition};"
-        for index in sorted(table.indexes, key=lambda one: str(one.name)):
+        for index in sorted(table.indexes, key=lambda item: str(item.name)):
             yield f"{str(CreateIndex(index, if_not_exists=True).compile(dialect=dialect)).strip()};"
     yield (
         f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{REVISION_TABLE} (\n\tversion_num VARCHAR(32) NOT NULL,\n"

@@ -23,15 +23,15 @@ Older versions send only the id.
 
 FOUND_TEAM: Final = f"""
 INSERT INTO fairlead.team (id, founded) VALUES (%s, {NOW}) ON CONFLICT DO NOTHING RETURNING id
-"""  # noqa: S608 - constants
+"""
 READ_TEAM: Final = "SELECT id FROM fairlead.team"
 READ_HOST: Final = "SELECT name, key, boot FROM fairlead.hosts WHERE id = %s FOR UPDATE"
 ADD_HOST: Final = f"""
 INSERT INTO fairlead.hosts (id, name, key, version, boot, joined, seen) VALUES (%s, %s, %s, %s, %s, {NOW}, {NOW})
-"""  # noqa: S608
-RENEW_HOST: Final = f"UPDATE fairlead.hosts SET version = %s, boot = %s, seen = {NOW} WHERE id = %s"  # noqa: S608
+"""
+RENEW_HOST: Final = f"UPDATE fairlead.hosts SET version = %s, boot = %s, seen = {NOW} WHERE id = %s"
 IS_REMOVED: Final = "SELECT 1 FROM fairlead.certificates WHERE host = %s AND verdict = 'removed' LIMIT 1"
-TOUCH: Final = f"UPDATE fairlead.hosts SET seen = {NOW} WHERE id = %s"  # noqa: S608
+TOUCH: Final = f"UPDATE fairlead.hosts SET seen = {NOW} WHERE id = %s"
 READ_CLOCK: Final = f"SELECT {NOW}"
 
 # -- packets ----------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ WITH given AS (
 )
 SELECT pg_notify('{HOST_CHANNEL}' || target, '{PACKETS_NOTICE}' || %b::text)
 FROM (SELECT DISTINCT target FROM stored) AS targets
-"""  # noqa: S608
+"""
 MISSING: Final = """
 SELECT seq FROM generate_series(%b::int8, %b::int8) AS numbers (seq)
 WHERE seq > coalesce((SELECT seq FROM fairlead.progress WHERE origin = %b::text AND target = %b::text), 0)
@@ -80,7 +80,7 @@ WITH given AS (SELECT * FROM unnest(%b::text[], %b::int8[]) AS given (origin, se
     WHERE parcels.target = %b::text AND parcels.origin = given.origin AND parcels.seq <= given.seq
 )
 SELECT pg_notify('{HOST_CHANNEL}' || origin, '{PROGRESS_NOTICE}' || %b::text) FROM given
-"""  # noqa: S608
+"""
 REFUSE: Final = "DELETE FROM fairlead.parcels WHERE target = %s AND origin = %s AND seq <= %s"
 PROGRESS: Final = "SELECT target, seq FROM fairlead.progress WHERE origin = %s"
 
@@ -97,7 +97,7 @@ WITH added AS (
     ON CONFLICT DO NOTHING RETURNING id
 )
 SELECT pg_notify('{TEAM_CHANNEL}', %b::text) FROM added
-"""  # noqa: S608
+"""
 PUBLISH: Final = f"""
 WITH published AS (
     INSERT INTO fairlead.snapshots (host, kind, version, body, signature, at)
@@ -108,7 +108,7 @@ WITH published AS (
     RETURNING host
 )
 SELECT pg_notify('{TEAM_CHANNEL}', host) FROM published
-"""  # noqa: S608
+"""
 SNAPSHOTS: Final = """
 SELECT snapshots.host, snapshots.kind, snapshots.version, body, signature, at FROM fairlead.snapshots
 LEFT JOIN unnest(%b::text[], %b::text[], %b::int8[]) AS known (host, kind, version)
@@ -122,8 +122,8 @@ WITH deleted_host AS (DELETE FROM fairlead.hosts WHERE id = %b::text),
     deleted_packets AS (DELETE FROM fairlead.parcels WHERE target = %b::text),
     deleted_progress AS (DELETE FROM fairlead.progress WHERE target = %b::text OR origin = %b::text)
 SELECT pg_notify('{TEAM_CHANNEL}', %b::text)
-"""  # noqa: S608
-AGES: Final = f"SELECT id, greatest(0, {NOW} - seen) FROM fairlead.hosts"  # noqa: S608
+"""
+AGES: Final = f"SELECT id, greatest(0, {NOW} - seen) FROM fairlead.hosts"
 
 # -- its size ---------------------------------------------------------------------------------------------
 
@@ -139,4 +139,4 @@ SELECT (SELECT count(*) FROM fairlead.parcels),
     (SELECT count(*) FROM fairlead.events),
     (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class
         WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'r')
-"""  # noqa: S608
+"""

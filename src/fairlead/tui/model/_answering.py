@@ -195,9 +195,9 @@ class AnswerForm:
         choice, count = self._choice, len(self.question.choices)
         of = f" ({len(self._answers) + 1} of {count})" if count > 1 else ""
         yield from _paragraph(f"{choice.question}{of}", "", "group", cells)
-        for at, (option, about) in enumerate(zip_longest(choice.options, choice.descriptions, fillvalue="")):
-            mark = ("[x] " if at in self._marked else "[ ] ") if choice.several else ""
-            before = f" {at + 1} {mark}"
+        for index, (option, about) in enumerate(zip_longest(choice.options, choice.descriptions, fillvalue="")):
+            mark = ("[x] " if index in self._marked else "[ ] ") if choice.several else ""
+            before = f" {index + 1} {mark}"
             yield from _paragraph(option, before, "plain", cells)
             if about:
                 yield from _paragraph(about, " " * len(before), "dim", cells)

@@ -12,11 +12,6 @@ if TYPE_CHECKING:
 _EMPTY: frozenset[str] = frozenset()
 
 
-def folder_of(session: Session) -> str:
-    """Return the folder that determines a session's project. It does not change with the agent's working directory."""
-    return session.project or session.cwd
-
-
 class SessionHierarchy:
     """All sessions as a hierarchy, added in any order. A subagent with an unknown parent counts as a main session."""
 
@@ -29,7 +24,7 @@ class SessionHierarchy:
     def put(self, session: Session) -> frozenset[str]:
         """Add or replace a session. Return the sessions that moved in the hierarchy, and their main sessions."""
         old = self.sessions.get(session.id)
-        if old is not None and (old.parent, folder_of(old)) == (session.parent, folder_of(session)):
+        if old is not None and (old.parent, old.folder) == (session.parent, session.folder):
             self.sessions[session.id] = session
             return _EMPTY
         moved = self._unlink(old) if old is not None else self._related(session.id)
@@ -92,8 +87,8 @@ class SessionHierarchy:
         """Return a session, its descendants, and the main sessions of all of them."""
         if session_id not in self._children:
             return frozenset((session_id, self.root(session_id)))
-        family = (session_id, *self._descendants(session_id))
-        return frozenset((*family, *map(self.root, family)))
+        related = (session_id, *self._descendants(session_id))
+        return frozenset((*related, *map(self.root, related)))
 
     def _unlink(self, session: Session) -> frozenset[str]:
         related = self._related(session.id)
@@ -114,11 +109,11 @@ class SessionHierarchy:
             if session is None or self.root(name) != name:
                 self._remove_root(name)
             else:
-                self.roots.setdefault(folder_of(session), set()).add(name)
+                self.roots.setdefault(session.folder, set()).add(name)
 
     def _remove_root(self, name: str) -> None:
         session = self.sessions.get(name)
-        folder = folder_of(session) if session is not None else ""
+        folder = session.folder if session is not None else ""
         if roots := self.roots.get(folder):
             roots.discard(name)
             if not roots:

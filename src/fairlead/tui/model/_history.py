@@ -12,7 +12,7 @@ from fairlead.text import cell_width, duration, fit, money, one_line, start_of_d
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fairlead.sessions import Absence, HistoryPage, HistorySession, SessionHistory, TimelineEntry
+    from fairlead.sessions import AbsenceSummary, HistoryPage, HistorySession, SessionHistory, TimelineEntry
     from fairlead.tui._source import TimelineEvent
     from fairlead.tui.model._layout import StyledText, StyleName
 
@@ -51,7 +51,7 @@ def title(page: HistoryPage, view: HistoryView) -> list[StyledText]:
     if view.search:
         found = f"{len(page.matches)}{'+' if page.next else ''} found"
         return [(f" history, {period}", "group"), (f"   {found}: {one_line(view.search)}", "plain")]
-    running = sum(one.ended is None for one in page.sessions)
+    running = sum(session.ended is None for session in page.sessions)
     number = f"{len(page.sessions)}{'+' if page.next else ''}"
     sums = f"   {number} session{'' if number == '1' else 's'}   {running} running   {money(page.usd)}"
     since = f" (since {_clock(page.since, page.now)})" if view.since == "left" and page.since else ""
@@ -75,7 +75,7 @@ def history_lines(
     elif view.by_project:
         lines = list(_lines_by_project(page, cells, project_of))
     else:
-        lines = [_session_line(one, page.now, cells, project_of) for one in page.sessions]
+        lines = [_session_line(session, page.now, cells, project_of) for session in page.sessions]
     if page.next:
         lines.append(HistoryLine("", [("   there is more: a search, or `fairlead history`, finds it", "dim")]))
     return lines or [HistoryLine("", [(f"   {_nothing(view)}", "dim")])]
@@ -106,7 +106,7 @@ def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]
     return [*lines, *(_entry_pieces(entry, now) for entry in history.timeline)]
 
 
-def absence_lines(absence: Absence, project_of: Callable[[str], str]) -> list[list[StyledText]]:
+def absence_lines(absence: AbsenceSummary, project_of: Callable[[str], str]) -> list[list[StyledText]]:
     """Return the lines of the summary of the user's absence."""
     away, now = duration(absence.now - absence.since), absence.now
     sums = f" {absence.active} session{'' if absence.active == 1 else 's'} worked, {money(absence.usd)}"
@@ -118,7 +118,7 @@ def absence_lines(absence: Absence, project_of: Callable[[str], str]) -> list[li
         lines.append([(f" you were asked {absence.asked} time{'' if absence.asked == 1 else 's'}", "plain")])
     if absence.ended:
         lines += [[("", "plain")], [(f" ended: {len(absence.ended)}", "group")]]
-        lines += [_ended_pieces(one, now, project_of) for one in absence.ended[:_MAX_ENDED]]
+        lines += [_ended_pieces(session, now, project_of) for session in absence.ended[:_MAX_ENDED]]
         if len(absence.ended) > _MAX_ENDED:
             lines.append([(f"   and {len(absence.ended) - _MAX_ENDED} more", "dim")])
     if absence.blocked:
@@ -153,14 +153,14 @@ def _session_line(
 
 def _lines_by_project(page: HistoryPage, cells: int, project_of: Callable[[str], str]) -> Iterator[HistoryLine]:
     groups: dict[str, list[HistorySession]] = {}
-    for one in page.sessions:
-        groups.setdefault(project_of(one.folder), []).append(one)
+    for session in page.sessions:
+        groups.setdefault(project_of(session.folder), []).append(session)
     for project, sessions in sorted(groups.items(), key=lambda item: (_name(item[0]).casefold(), item[0])):
-        cost = sum(one.cost_usd for one in sessions)
+        cost = sum(session.cost_usd for session in sessions)
         number = f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}"
         yield HistoryLine("", [(f" {_name(project)}", "group"), (f"   {number}   {money(cost)}", "plain")])
-        for one in sessions:
-            yield _session_line(one, page.now, cells, project_of, is_grouped=True)
+        for session in sessions:
+            yield _session_line(session, page.now, cells, project_of, is_grouped=True)
 
 
 def _match_lines(page: HistoryPage, project_of: Callable[[str], str]) -> Iterator[HistoryLine]:

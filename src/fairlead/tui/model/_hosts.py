@@ -73,7 +73,7 @@ class TeamSessions:
         tree, status = self._tree, self._tree.hosts[host]
         listed = HostSessions(host, now - status.last_contact, self._sessions[host], status.left_out)
         wanted = {session.id: session for session in team_sessions([listed])}
-        for name in [one.id for one in tree.sessions.values() if one.host == host and one.id not in wanted]:
+        for name in [known.id for known in tree.sessions.values() if known.host == host and known.id not in wanted]:
             tree.drop(name)
         for session in wanted.values():
             if tree.sessions.get(session.id) != session:

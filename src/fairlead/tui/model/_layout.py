@@ -83,17 +83,17 @@ class Columns(NamedTuple):
 def columns(cells: int, *, has_usage: bool = True) -> Columns:
     """Return the widths of the columns for a line of `cells` cells. Narrow lines omit the least important columns."""
     spare = cells if has_usage else cells + 13
-    label = _LABEL if cells >= 44 else 0  # noqa: PLR2004 - the widths at which a column appears
-    in_state = 6 if cells >= 19 else 0  # noqa: PLR2004 - a width
-    percent = 5 if has_usage and cells >= 64 else 0  # noqa: PLR2004 - a width
-    cost = 8 if has_usage and cells >= 72 else 0  # noqa: PLR2004 - a width
-    bar = _BAR + 2 if has_usage and cells >= 88 else 0  # noqa: PLR2004 - a width
-    age = 7 if spare >= 96 else 0  # noqa: PLR2004 - a width
-    model = 11 if spare >= 108 else 0  # noqa: PLR2004 - a width
-    evidence = min(36, 16 + (cells - 116) // 4) if cells >= 116 else 0  # noqa: PLR2004 - a width
+    label = _LABEL if cells >= 44 else 0
+    in_state = 6 if cells >= 19 else 0
+    percent = 5 if has_usage and cells >= 64 else 0
+    cost = 8 if has_usage and cells >= 72 else 0
+    bar = _BAR + 2 if has_usage and cells >= 88 else 0
+    age = 7 if spare >= 96 else 0
+    model = 11 if spare >= 108 else 0
+    evidence = min(36, 16 + (cells - 116) // 4) if cells >= 116 else 0
     fixed = Columns(cells, label, in_state, 0, 0, evidence, model, bar, percent, cost, age)
     rest = max(0, cells - fixed.lead - evidence - model - bar - percent - cost - age)
-    activity = rest * 2 // 5 if cells >= 58 else 0  # noqa: PLR2004 - a width
+    activity = rest * 2 // 5 if cells >= 58 else 0
     return fixed._replace(name=rest - activity, activity=activity)
 
 
@@ -265,7 +265,10 @@ def summary(totals: Totals, cells: int, connection: str, quota: Sequence[str] = 
         (f"○{totals.idle} ", "plain"),
     ]
     longer: list[list[StyledText]] = [[*long, (f"   {text}", "plain")] for text in quota]
-    pieces = next((one for one in (*longer, long) if sum(cell_width(text) for text, _ in one) + 2 <= cells), short)
+    pieces = next(
+        (candidate for candidate in (*longer, long) if sum(cell_width(text) for text, _ in candidate) + 2 <= cells),
+        short,
+    )
     rest = max(0, cells - sum(cell_width(text) for text, _ in pieces))
     end = fit(connection, min(cell_width(connection), max(0, rest - 2)))
     return [*pieces, (_right(f"{end} " if end else "", rest), "dim")]

@@ -39,15 +39,15 @@ def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
     ]
     if not known:
         return []
-    most = max(known, key=lambda one: one[0])[1]
+    most = max(known, key=lambda pair: pair[0])[1]
     return [" · ".join(" ".join(parts) for _, parts in known), " ".join(most), " ".join(most[:2])]
 
 
 def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
     """Return the newest report: the highest percentage of the latest window, because usage only grows in a window."""
     known = [Quota(percent, resets or 0.0) for percent, resets in reports if percent is not None]
-    current = [one for one in known if not one.resets or one.resets > now]
-    return max(current, key=lambda one: (one.resets, one.percent), default=None)
+    current = [report for report in known if not report.resets or report.resets > now]
+    return max(current, key=lambda report: (report.resets, report.percent), default=None)
 
 
 def _parts(name: str, quota: Quota, window: float, unit: float, now: float) -> Iterator[str]:

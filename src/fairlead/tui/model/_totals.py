@@ -36,8 +36,8 @@ def add_totals(parts: Iterable[Totals]) -> Totals:
 
 def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
     """Return the totals with the daemon's costs of today for the sessions in the displayed folders."""
-    shown = [one for one in costs.sessions if is_shown(one.folder)] if costs.since >= midnight else []
-    return totals._replace(today=sum(one.usd for one in shown), older=sum(one.at_most for one in shown))
+    shown = [cost for cost in costs.sessions if is_shown(cost.folder)] if costs.since >= midnight else []
+    return totals._replace(today=sum(cost.usd for cost in shown), older=sum(cost.at_most for cost in shown))
 
 
 def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.tui.model._hierarchy import SessionHierarchy, folder_of
+from fairlead.tui.model._hierarchy import SessionHierarchy
 from fairlead.tui.model._hosts import host_of_folder
 from fairlead.tui.model._projects import Location, unknown_location
 from fairlead.tui.model._selection import (
@@ -128,8 +128,8 @@ class SessionTree:
     def reset(self, sessions: Iterable[Session]) -> None:
         """Replace all sessions of this host. Locations, costs at midnight and other hosts are kept."""
         view, costs, then, hosts = self._view, self.costs, self._cost_at_midnight, self.hosts
-        elsewhere = [session for session in self.sessions.values() if session.host]
-        self.__init__([*sessions, *elsewhere], self._locations)  # type: ignore[misc]  # resets all attributes
+        of_other_hosts = [session for session in self.sessions.values() if session.host]
+        self.__init__([*sessions, *of_other_hosts], self._locations)  # type: ignore[misc]  # resets all attributes
         self.hosts = hosts
         self._view, self._words, self.costs, self._cost_at_midnight = view, view.words, costs, then
 
@@ -175,7 +175,7 @@ class SessionTree:
     def location(self, session_id: str) -> Location:
         """Return the location of a session; for a subagent, the location of its main session."""
         session = self.sessions.get(self.root(session_id))
-        return self._location_of(folder_of(session) if session else "")
+        return self._location_of(session.folder if session else "")
 
     def _location_of(self, folder: str) -> Location:
         return self._locations.get(folder) or unknown_location(folder)
@@ -308,7 +308,7 @@ class SessionTree:
 
     def _lines_of_project(self, project: str, worktrees: dict[str, list[str]]) -> list[Line]:
         folds, shown = self._view.folds, list[Line]()
-        for folder in sorted(worktrees, key=lambda each: (each != project, each)):
+        for folder in sorted(worktrees, key=lambda worktree: (worktree != project, worktree)):
             lines = self._session_lines(worktrees[folder], self._words_left(self._worktrees[folder]))
             if lines and _is_split(project, worktrees):
                 is_open = folds.is_open(("worktree", folder))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.events import Click, Key, Resize
 
-    from fairlead.sessions import Absence, SessionHistory
+    from fairlead.sessions import AbsenceSummary, SessionHistory
     from fairlead.tui._history_source import HistorySource
     from fairlead.tui.model._layout import StyledText
     from fairlead.tui.widgets._themes import Palette
@@ -260,7 +260,7 @@ class AbsenceScreen(ModalScreen[bool]):
     AbsenceScreen TextLines { max-width: 100%; max-height: 100%; }
     """
 
-    def __init__(self, palette: Palette, absence: Absence, project_of: Callable[[str], str]) -> None:
+    def __init__(self, palette: Palette, absence: AbsenceSummary, project_of: Callable[[str], str]) -> None:
         super().__init__()
         self._text = TextLines(palette, follows_end=False)
         hint: list[StyledText] = [(" Enter shows the history, any other key goes on", "dim")]

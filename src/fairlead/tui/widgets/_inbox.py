@@ -103,8 +103,8 @@ class InboxScreen(Screen[None]):
         if self._list.styles.height is None or self._list.styles.height.value != height:
             self._list.styles.height = height
         lines = [
-            model.row_line(row, now, max(1, cells - 1), is_selected=at == self.selected)
-            for at, row in enumerate(self.rows)
+            model.row_line(row, now, max(1, cells - 1), is_selected=index == self.selected)
+            for index, row in enumerate(self.rows)
         ]
         self._list.show(lines)
         top = self._list.top

@@ -114,8 +114,8 @@ def hook_for(
 def _added_options(before: Mapping[str, Any]) -> list[str]:
     words = [word for word in words_of(before)[2:] if word != WAKE_OPTION]
     if "--python" in words:
-        at = words.index("--python")
-        words = words[:at] + words[at + 2 :]
+        index = words.index("--python")
+        words = words[:index] + words[index + 2 :]
     return [] if words == ["--client", "claude"] else words
 
 
@@ -178,7 +178,7 @@ def _updated(text: str, request: InstallRequest) -> tuple[str, list[str]]:
 
 
 def _unchanged_or(text: str, hook: HookEntry, key: str, value: Any) -> Any:
-    """Return the new value of a key; its present text if it does not change, which keeps its spelling."""
+    """Return the new value of a key; its current text if it does not change, which keeps its spelling."""
     node = hook.node.member(key)
     return Raw(text[node.start : node.end]) if node and node.value() == value else value
 
@@ -197,7 +197,9 @@ def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> s
         return apply(text, [replacement(text, hooks, by_event, style)])
     there = {event: node for event in by_event if (node := hooks.member(event)) is not None}
     new = [(event, added) for event, added in by_event.items() if event not in there]
-    edits = [insertion(text, node, [(None, one) for one in by_event[event]], style) for event, node in there.items()]
+    edits = [
+        insertion(text, node, [(None, entry) for entry in by_event[event]], style) for event, node in there.items()
+    ]
     return apply(text, [*edits, insertion(text, hooks, new, style)] if new else edits)
 
 
@@ -217,8 +219,8 @@ def remove_hooks(text: str, original: str | None = None, taken: Sequence[Removed
         return InstallResult(text)
     text = without_hooks(text, root, ours, keep=_containers(original))
     root = parse(text)
-    missing = [one for one in taken if parse(one.entry).value() not in _entries(root, one.event)]
-    text = with_entries(text, root, [(one.event, Raw(one.entry)) for one in missing])
+    missing = [removed for removed in taken if parse(removed.entry).value() not in _entries(root, removed.event)]
+    text = with_entries(text, root, [(removed.event, Raw(removed.entry)) for removed in missing])
     return InstallResult(text, dropped=tuple(dict.fromkeys(hook.event for hook in ours)), taken=tuple(missing))
 
 

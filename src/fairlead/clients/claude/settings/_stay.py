@@ -52,7 +52,7 @@ def read_stay(root: Node) -> str:
 
 
 def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | None = None) -> tuple[str, str]:
-    """Set the `--stay` value (`None`: the present one). Return the new text, and the value if the text changed."""
+    """Set the `--stay` value (`None`: the current one). Return the new text, and the value if the text changed."""
     root = parse(text)
     before = read_stay(root)
     stay = stay or before

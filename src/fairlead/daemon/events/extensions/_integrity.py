@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import client_or_default
 from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.integrity._calls import RunningCall
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.integrity._report import report
 from fairlead.events import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fairlead.journal import EventRecord
 
 _MAX_SHOWN = 100
+_MAX_FILE_CALLS = 1000
 _NOT_RUN = frozenset({"blocked", "failed"})
 
 
@@ -46,6 +48,7 @@ class IntegrityCheck(EventExtension):
 
     kind = "contributor"
     events = frozenset({"SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"})
+    tool_kinds = frozenset({"shell", "file_write", "other"})
     recorded_events = frozenset(
         {"PreToolUse", "UserPromptSubmit", "PostToolBatch", "SubagentStop", "Stop", "SessionEnd"}
     )
@@ -53,6 +56,9 @@ class IntegrityCheck(EventExtension):
     def __init__(self, monitor: IntegrityMonitor, errors: ErrorLog) -> None:
         self._monitor = monitor
         self._errors = errors
+        self._file_calls: dict[str, EventContext] = {}
+        """Event id → calls of file tools that are being decided. No files are checked before them, so it is enough to
+        add them to the running calls after the reply."""
         self._shown: dict[str, tuple[Project, list[Finding]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
@@ -60,7 +66,7 @@ class IntegrityCheck(EventExtension):
         """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):
-            return context.client.may_change_files(event.tool_name) and self._monitor.needs_full_check(context)
+            return _may_change_others(context, event) and self._monitor.needs_full_check(context)
         return isinstance(event, SessionStart)
 
     def before_reply(self, context: EventContext) -> Reaction | None:
@@ -70,7 +76,7 @@ class IntegrityCheck(EventExtension):
             return None
         try:
             output = self._output(context)
-        except Exception as error:  # noqa: BLE001 - the tool has run already, or the guards have decided
+        except Exception as error:  # the tool has run already, or the guards have decided
             self._errors.report(f"the integrity check failed at {event.event_name}: {error}")
             output = HookOutput(system_message=f"The integrity check failed: {error}")
         return None if output is None else Reaction(output=output, undoable=True)
@@ -79,13 +85,11 @@ class IntegrityCheck(EventExtension):
         """Note the verdict on a call, and which calls can no longer run."""
         calls = self._monitor.calls
         if isinstance(event, PreToolUse):
-            if record.verdict in _NOT_RUN:
-                calls.blocked(record.id)
-            elif record.verdict == "asked":
-                calls.approved(record.id)
+            self._tool_decided(record, event)
         elif isinstance(event, UserPromptSubmit):
             calls.prompted(event.session_id)
-            calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
+            if calls.has_unfinished:
+                calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
         elif isinstance(event, PostToolBatch | SubagentStop):
             calls.agent_is_done(event)
         elif isinstance(event, Stop):
@@ -107,20 +111,32 @@ class IntegrityCheck(EventExtension):
             self._monitor.project(context)
         elif isinstance(event, ToolEvent) and context.tool_kind == "file_write":
             self._file_tool(context, event)
-        elif isinstance(event, ToolEvent) and context.client.may_change_files(event.tool_name):
+        elif isinstance(event, ToolEvent) and _may_change_others(context, event):
             return self._checked_tool(context, event)
         return None
 
+    def _tool_decided(self, record: EventRecord, event: PreToolUse) -> None:
+        context, calls = self._file_calls.pop(record.id, None), self._monitor.calls
+        if record.verdict in _NOT_RUN:
+            calls.blocked(record.id)
+            return
+        if context is not None:
+            calls.begin(RunningCall(event, record.id, context.cwd, record.caller, context.client))
+        if record.verdict == "asked":
+            calls.approved(record.id)
+
     def _file_tool(self, context: EventContext, event: ToolEvent) -> None:
         if isinstance(event, PreToolUse):
-            self._monitor.call_begins(context, event, is_checked=False)
+            if len(self._file_calls) >= _MAX_FILE_CALLS:
+                self._file_calls.clear()
+            self._file_calls[context.request.id] = context
         else:
             call = context.client.tool_call(event.tool_name, event.tool_input)
             self._monitor.file_was_written(event, [access.path for access in call.paths], context.cwd)
 
     def _checked_tool(self, context: EventContext, event: ToolEvent) -> HookOutput | None:
         if isinstance(event, PreToolUse):
-            self._monitor.call_begins(context, event, is_checked=True)
+            self._monitor.call_begins(context, event)
             return None
         if not isinstance(event, PostToolUse | PostToolUseFailure):
             return None
@@ -139,3 +155,8 @@ def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:
     if tasks is None:
         return None
     return frozenset(str(task.get("id")) for task in tasks if isinstance(task, dict))
+
+
+def _may_change_others(context: EventContext, event: ToolEvent) -> bool:
+    """Return whether a tool may change files that its call does not name."""
+    return context.tool_kind != "file_write" and context.client.may_change_files(event.tool_name)

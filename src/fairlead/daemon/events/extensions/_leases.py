@@ -7,13 +7,12 @@ guards.
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.daemon.leases._text import attempt_notice, conflict_text, edited_after_you, edited_too
 from fairlead.events import HookOutput, SubagentStop
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.leases import Editor, RecentEdits
 from fairlead.policy import NotCached, merge_layers
 
 if TYPE_CHECKING:
@@ -32,6 +31,11 @@ _UNNAMED = "an agent"
 _MAX_AGENTS = 1000
 _MAX_NOTES = 10
 _MAX_SHOWN = 100
+_EDIT_WINDOW = 600.0
+"""Seconds within which two changes of a file may conflict. Two sessions are notified once within that time."""
+_MAX_FILES = 4096
+_MAX_PAIRS = 4096
+_MAX_EDITORS = 4
 
 
 def create(daemon: Daemon) -> LeaseGate:
@@ -97,13 +101,13 @@ class LeaseGate(EventExtension):
 
     def _conflicts(self, context: EventContext) -> list[tuple[str, Lease, str]]:
         """Return the changed paths that others have leased, each with its lease and the holder's name."""
-        found: dict[tuple[str, int], tuple[str, Lease, str]] = {}
+        conflicts: dict[tuple[str, int], tuple[str, Lease, str]] = {}
         now = time()
         for change in context.changes:
             for lease in self._leases_on(change, context, now):
                 shown = change.target.given
-                found[shown, lease.id] = shown, lease, self._leases.name_of(lease.holder)
-        return list(found.values())
+                conflicts[shown, lease.id] = shown, lease, self._leases.name_of(lease.holder)
+        return list(conflicts.values())
 
     def _leases_on(self, change: FileChange, context: EventContext, now: float) -> list[Lease]:
         leases, session = self._leases, context.event.session_id
@@ -189,3 +193,44 @@ def _mode(context: EventContext) -> LeaseMode:
         if layer.policy.leases != "warn":
             return merge_layers(layers).leases
     return "warn"
+
+
+# -- the last editors of files ---------------------------------------------------------------------------
+
+
+class Editor(NamedTuple):
+    """Who changed a file, and when."""
+
+    session: str
+    agent_id: str
+    at: float
+
+
+class RecentEdits:
+    """The last editors of the files that were changed last."""
+
+    def __init__(self) -> None:
+        self._editors: dict[str, tuple[Editor, ...]] = {}
+        self._notified: dict[tuple[str, str, str], float] = {}
+        """When two sessions were last notified of each other, by both sessions and the file."""
+
+    def record(self, path: str, editor: Editor) -> tuple[Editor, ...]:
+        """Record a change of a file. Returns the editors of other sessions within the last minutes."""
+        before = self._editors.pop(path, ())
+        if len(self._editors) >= _MAX_FILES:
+            del self._editors[next(iter(self._editors))]  # the least recently changed file
+        others = tuple([other for other in before if other.session != editor.session])
+        self._editors[path] = (*others[-_MAX_EDITORS + 1 :], editor)
+        return tuple([other for other in others if editor.at - other.at < _EDIT_WINDOW]) if others else ()
+
+    def must_notify(self, path: str, editor: Editor, other: Editor) -> bool:
+        """Return whether two sessions must be notified of each other because of a file, and record it."""
+        first, second = sorted((editor.session, other.session))
+        key, now = (first, second, path), max(editor.at, other.at)
+        last = self._notified.get(key)
+        if last is not None and now - last < _EDIT_WINDOW:
+            return False
+        if len(self._notified) >= _MAX_PAIRS:
+            self._notified.clear()
+        self._notified[key] = now
+        return True

@@ -88,12 +88,12 @@ class MailDelivery(EventExtension):
         service = self._mail.service_within(0)
         if service is None or self._mail.has_pending_undo:
             return service is not None or name != "PostToolUse"
-        agent = service.find_by_session(event.session_id, event.agent_id or "")
+        mail = service.waiting_mail(event.session_id, event.agent_id or "")
         if name == "PostToolUse":
-            return agent is not None and service.queued_count(agent, urgent_only=True) > 0
-        if name not in _RARELY_MAIL or agent is None or agent.ended or service.queued_count(agent):
+            return mail is not None and mail.urgent > 0
+        if name not in _RARELY_MAIL or mail is None or mail.agent.ended or mail.queued:
             return True
-        return isinstance(event, Stop) and (service.may_owe_reply(agent) or self._idle.may_wait(agent, context))
+        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_wait(mail.agent, context))
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
@@ -103,7 +103,7 @@ class MailDelivery(EventExtension):
         output: HookOutput | None = None
         try:
             output = self._output(context)
-        except Exception as error:  # noqa: BLE001 - an error of the mail must not keep an event from its answer
+        except Exception as error:  # an error of the mail must not keep an event from its answer
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
         start_wait = self._idle.wait_for(event, context) if isinstance(event, Stop) else None
         if output is None and start_wait is None:
@@ -229,7 +229,7 @@ class MailDelivery(EventExtension):
             self._mail.waiters.release(event.session_id, "stop")  # so that the client can report the subagent's result
         if event is None or event.event_name not in {"Stop", "UserPromptSubmit"}:
             return
-        if isinstance(event, UserPromptSubmit) and not _is_automatic(event):
+        if isinstance(event, UserPromptSubmit) and not self._idle.turns.is_empty and not _is_automatic(event):
             self._idle.reset_turns(event)
         if record.steps:
             self._remember_plan(record, event)

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
-from fairlead.decide import GUARDED_EVENTS, NO_OPINION, decide
+from fairlead.decide import GUARDED_EVENTS, NO_DECISION, decide
 from fairlead.policy import Guards
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class PolicyGate(EventExtension):
         """Ask the guards, then plan the policy's commands."""
         if context.event.event_name in GUARDED_EVENTS:
             context.guards = self._guards(context)
-        decision = decide(context.event, context.policy, context.guards, context.changes)
-        if decision is NO_OPINION:
+        decision = decide(context.event, context.policy, context.guards, context.changes, cached_only=context.inline)
+        if decision is NO_DECISION:
             return None
         return Reaction(
             output=decision.output, log=decision.log, plan=decision.plan, notifications=decision.notifications

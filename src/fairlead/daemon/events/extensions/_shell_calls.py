@@ -1,42 +1,14 @@
-"""Notes which agents' shell calls are running: a command in such a call acts as that agent."""
+"""Registers the running shell calls: a command in such a call acts as its agent."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension
-from fairlead.events import PreToolUse
-
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
-    from fairlead.daemon.events._extension import EventContext
-    from fairlead.daemon.mail._shell_calls import ShellCalls
-    from fairlead.events import Event
-    from fairlead.journal import EventRecord
+    from fairlead.daemon.mail._caller_identity import ShellCalls
 
 
-def create(daemon: Daemon) -> ShellCallObserver:
+def create(daemon: Daemon) -> ShellCalls:
     """Return the extension."""
-    return ShellCallObserver(daemon.mail.shell_calls)
-
-
-class ShellCallObserver(EventExtension):
-    """Notes shell calls before they are answered, because a call begins after its answer."""
-
-    kind = "contributor"
-    events = frozenset({"PreToolUse"})
-    recorded_events = frozenset({"PostToolUse", "PostToolUseFailure", "SessionEnd", "SubagentStop"})
-
-    def __init__(self, calls: ShellCalls) -> None:
-        self._calls = calls
-
-    def before_reply(self, context: EventContext) -> None:
-        """Note a call that begins."""
-        event = context.event
-        if isinstance(event, PreToolUse) and context.tool_kind == "shell":
-            self._calls.begin(event, context.client)
-
-    def after_record(self, record: EventRecord, event: Event | None) -> None:
-        """Note a call that has ended."""
-        if event is not None:
-            self._calls.note(event)
+    return daemon.mail.shell_calls

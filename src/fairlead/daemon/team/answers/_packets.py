@@ -84,7 +84,7 @@ def decode_answered(body: bytes) -> AnsweredPacket:
     return _decode_answered(body)
 
 
-def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0913, PLR0917 - the fields of one
+def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0917 - the fields of one
     """Return the body of an `AnswerPacket`."""
     return encode(
         AnswerPacket(

@@ -39,14 +39,16 @@ class PublishedQuestions:
     def prepare(self, questions: Iterable[Question], *, is_on: bool) -> list[msgspec.Raw]:
         """Return the open questions for the snapshot of this host, the oldest first; none unless `is_on`."""
         questions = list(questions)
-        keys = {_key(one) for one in questions}
+        keys = {_key(question) for question in questions}
         only_deny = {key: why for key, why in self._only_deny.items() if key in keys}
-        redacted = [redacted_question(one) for one in questions[:MAX_QUESTIONS]] if is_on else []
-        redacted = [replace(one, only_deny=only_deny.get(_key(one)) or one.only_deny) for one in redacted]
+        redacted = [redacted_question(question) for question in questions[:MAX_QUESTIONS]] if is_on else []
+        redacted = [
+            replace(question, only_deny=only_deny.get(_key(question)) or question.only_deny) for question in redacted
+        ]
         # Recorded before it is published, because an error may occur after the relay has stored it.
-        self._only_deny = only_deny | {_key(one): one.only_deny for one in redacted}
-        self._prepared = frozenset(_key(one) for one in redacted)
-        return [msgspec.Raw(msgspec.json.encode(one)) for one in redacted]
+        self._only_deny = only_deny | {_key(question): question.only_deny for question in redacted}
+        self._prepared = frozenset(_key(question) for question in redacted)
+        return [msgspec.Raw(msgspec.json.encode(question)) for question in redacted]
 
     def note_published(self) -> None:
         """Record that the questions that were prepared last are on the relay."""

@@ -152,9 +152,10 @@ class RemoteAnswers:
         for host, remote in directory.members.items():
             shift = directory.clock_shift(host, self._team.log.offset)
             questions += [
-                replace(one, asked=one.asked + shift, expires=one.expires + shift) for one in remote.questions
+                replace(question, asked=question.asked + shift, expires=question.expires + shift)
+                for question in remote.questions
             ]
-        return sorted(questions, key=lambda one: one.asked)
+        return sorted(questions, key=lambda question: question.asked)
 
     def hosts(self) -> dict[str, bool]:
         """Return for each other host whether its questions can be answered here."""
@@ -167,10 +168,10 @@ class RemoteAnswers:
         Raises `AnswerError` if several hosts have it, `UnknownQuestion` if `HOST` is given and does not have it.
         """
         name, _, host = question_id.partition("@")
-        known = [one for remote in self._team.directory.members.values() for one in remote.questions]
-        matches = [one for one in known if one.id == name and host in {"", one.host}]
+        known = [question for remote in self._team.directory.members.values() for question in remote.questions]
+        matches = [question for question in known if question.id == name and host in {"", question.host}]
         if len(matches) > 1:
-            names = ", ".join(f"{one.id}@{one.host}" for one in matches)
+            names = ", ".join(f"{match.id}@{match.host}" for match in matches)
             raise AnswerError(f"several hosts have a question {name!r}; name one: {names}")
         if host and not matches:
             why = self._missing_question_reason(host)
@@ -257,7 +258,9 @@ class RemoteAnswers:
         for nonce, sent in self._unconfirmed.items():
             remote = self._team.directory.members.get(sent.target)
             key = sent.question.id, sent.question.asked
-            if not sent.is_over and (remote is None or all((one.id, one.asked) != key for one in remote.questions)):
+            if not sent.is_over and (
+                remote is None or all((question.id, question.asked) != key for question in remote.questions)
+            ):
                 sent.is_over = True
                 self._start(self._notify_over(nonce))
 

@@ -83,7 +83,7 @@ class CopyCounts:
 class EventCopier:
     """Owns the thread that copies events."""
 
-    def __init__(  # noqa: PLR0913 - the parts of the service
+    def __init__(
         self,
         team: CopyingTeam,
         store: StoreProcess,
@@ -145,7 +145,7 @@ class EventCopier:
                 pause = self._run_once()
             except (TeamError, StoreUnavailable) as error:
                 pause = self._failed(error)
-            except Exception as error:  # noqa: BLE001 - one failure must not end the thread
+            except Exception as error:
                 pause = self._failed(error)
                 self._errors.report(f"copying events to the team's relay failed: {type(error).__name__}: {error}")
             if not self._stopping.is_set():

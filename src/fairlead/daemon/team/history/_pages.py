@@ -57,8 +57,8 @@ def find_on_other_hosts(reader: HistoryReader, name: str, host: str, limit: int,
 def _with_host(page: HistoryPage, host: str) -> HistoryPage:
     return replace(
         page,
-        sessions=[replace(one, host=host) for one in page.sessions],
-        matches=[replace(one, host=host) for one in page.matches],
+        sessions=[replace(session, host=host) for session in page.sessions],
+        matches=[replace(match, host=host) for match in page.matches],
     )
 
 
@@ -73,12 +73,14 @@ def _merged_sessions(
     )
     local = _with_host(local, reader.own_name)
     rows: list[HistorySession] = sorted(
-        [*local.sessions, *(one.session for one in others)], key=lambda one: (one.last, one.id), reverse=True
+        [*local.sessions, *(result.session for result in others)],
+        key=lambda session: (session.last, session.id),
+        reverse=True,
     )
     page = rows[: query.limit]
     has_more = len(rows) + state.refused > query.limit or bool(local.next)
-    shown = {(one.id, one.host) for one in page}
-    spent = sum(one.session.cost_usd for one in others if (one.session.id, one.session.host) in shown)
+    shown = {(session.id, session.host) for session in page}
+    spent = sum(result.session.cost_usd for result in others if (result.session.id, result.session.host) in shown)
     return replace(
         local,
         usd=local.usd + spent,
@@ -111,9 +113,9 @@ def _merged_matches(
     next_remote = _END if is_remote_over or not others else remote_cursor
     if taken and not is_remote_over:
         next_remote = _cursor(taken[-1].key)
-    names = {one.session for one in matches}
-    sessions = [one for one in local.sessions if one.id in names]
-    sessions += {one.session.id: one.session for one in taken}.values()
+    names = {match.session for match in matches}
+    sessions = [session for session in local.sessions if session.id in names]
+    sessions += {result.session.id: result.session for result in taken}.values()
     is_over = next_local == next_remote == _END
     return replace(
         local, sessions=sessions, matches=matches, next="" if is_over else f"{next_local};{next_remote}", others=state
@@ -139,7 +141,7 @@ def _ask_both(
 def _interleave(local: list[HistoryMatch], others: list[RemoteResult], limit: int) -> tuple[list[HistoryMatch], int]:
     """Return the newest matches of two sorted lists, and how many of them are local."""
     merged: list[HistoryMatch] = []
-    remote = [one.match for one in others if one.match is not None]
+    remote = [result.match for result in others if result.match is not None]
     used = 0
     while len(merged) < limit and (used < len(local) or len(merged) - used < len(remote)):
         taken = len(merged) - used

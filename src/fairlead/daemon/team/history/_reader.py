@@ -1,6 +1,6 @@
 """Reads the events and sessions of the other hosts from the relay.
 
-Each query opens a separate connection and closes it, because people ask seldom and mail must not wait. The sessions
+Each query opens a separate connection and closes it, because people ask rarely and mail must not wait. The sessions
 that were read last are cached on disk, for the time without a relay.
 """
 
@@ -63,7 +63,7 @@ class HistoryReader:
         """Return the ids of the other members, or the id of the member with a name. Raises `NoSuchMember`."""
         roster = self._team.roster
         members = roster.trust.members.values() if roster is not None else ()
-        others = {one.host: one.name for one in members if roster and one.host != roster.membership.host}
+        others = {member.host: member.name for member in members if roster and member.host != roster.membership.host}
         if not name:
             return tuple(sorted(others))
         named = tuple(host for host, known in others.items() if known == name)
@@ -163,8 +163,8 @@ class HistoryReader:
         roster = self._team.roster
         if roster is None:
             return
-        known = {(one.host, one.session): one for one in (*self._load().sessions, *rows)}
-        newest = sorted(known.values(), key=lambda one: one.last, reverse=True)[:_MAX_CACHED]
+        known = {(session.host, session.session): session for session in (*self._load().sessions, *rows)}
+        newest = sorted(known.values(), key=lambda session: session.last, reverse=True)[:_MAX_CACHED]
         cached = CachedSessions(team=roster.membership.team, at=at, sessions=tuple(newest))
         with suppress(OSError):
             write_private(cached_sessions_file(), msgspec.json.encode(cached))
@@ -194,12 +194,12 @@ def select_sessions(rows: Iterable[TeamSession], wanted: HistoryFilter) -> list[
     """Return a page of cached sessions, selected and sorted as on the relay."""
     folder = wanted.folder.rstrip("/")
     selected = [
-        one
-        for one in rows
-        if one.host in wanted.hosts
-        and one.last >= wanted.since
-        and (not wanted.until or one.started < wanted.until)
-        and (not wanted.folder or one.folder == wanted.folder or one.folder.startswith(f"{folder}/"))
-        and (wanted.before is None or (one.last, one.session, one.host) < wanted.before)
+        row
+        for row in rows
+        if row.host in wanted.hosts
+        and row.last >= wanted.since
+        and (not wanted.until or row.started < wanted.until)
+        and (not wanted.folder or row.folder == wanted.folder or row.folder.startswith(f"{folder}/"))
+        and (wanted.before is None or (row.last, row.session, row.host) < wanted.before)
     ]
-    return sorted(selected, key=lambda one: (one.last, one.session, one.host), reverse=True)[: wanted.limit]
+    return sorted(selected, key=lambda row: (row.last, row.session, row.host), reverse=True)[: wanted.limit]

@@ -76,7 +76,9 @@ class HistoryRows:
     def session(self, row: TeamSession, copy: SessionCopy, query: HistoryQuery | None = None) -> HistorySession:
         """Return a session. It is running if the newest snapshot of its host lists it as running."""
         remote = self._team.directory.members.get(row.host)
-        is_running = remote is not None and any(one.id == row.session and one.ended is None for one in remote.sessions)
+        is_running = remote is not None and any(
+            session.id == row.session and session.ended is None for session in remote.sessions
+        )
         known = copy.session
         return replace(
             known,

@@ -33,7 +33,7 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def timed(wanted: WantedLease, relay_now: float) -> WantedLease:
     """Return a lease with its end converted to the relay's clock."""
-    assert wanted.grant is not None, "it is one of the team"  # noqa: S101
+    assert wanted.grant is not None, "it is one of the team"
     until = round(relay_now + wanted.until - time(), 3)
     return msgspec.structs.replace(wanted, grant=msgspec.structs.replace(wanted.grant, until=until))
 
@@ -41,7 +41,7 @@ def timed(wanted: WantedLease, relay_now: float) -> WantedLease:
 def sign_wanted(roster: Roster, wanted: WantedLease, holder: str) -> TeamLease:
     """Return the row of a lease of this host, with its signature."""
     own, grant = roster.membership, wanted.grant
-    assert grant is not None, "it is one of the team"  # noqa: S101
+    assert grant is not None, "it is one of the team"
     body = LeaseBody(path=grant.path, folder=grant.folder, holder=holder, shared=wanted.shared, why=wanted.why)
     row = TeamLease(
         id=grant.id, host=own.host, project=grant.project, until=grant.until, body=msgspec.json.encode(body)

@@ -103,7 +103,7 @@ class TeamLeases:
     ) -> tuple[list[WantedLease], list[Lease]]:
         """Take leases on the relay. Returns the granted leases, or the conflicting ones. Raises `RelayNeeded`."""
         deadline = monotonic() + TIMEOUT
-        ids = {one.grant.id for one in wanted if one.grant}
+        ids = {lease.grant.id for lease in wanted if lease.grant}
         with self._lock:
             self._pending |= ids
         try:
@@ -125,7 +125,7 @@ class TeamLeases:
     def finish_grant(self, wanted: Sequence[WantedLease]) -> None:
         """Finish a `grant`: rows on the relay that this host does not hold now are removed."""
         with self._lock:
-            self._pending -= {one.grant.id for one in wanted if one.grant}
+            self._pending -= {lease.grant.id for lease in wanted if lease.grant}
         self.note_change()
 
     def synchronize(self) -> bool:
@@ -149,16 +149,16 @@ class TeamLeases:
         decide: Decide,
         deadline: float,
     ) -> tuple[list[WantedLease], list[Lease]]:
-        projects = sorted({one.grant.project for one in wanted if one.grant})
+        projects = sorted({lease.grant.project for lease in wanted if lease.grant})
         while True:
             current, others = self._ask(lambda connection: self._read_projects(connection, projects), deadline)
             conflicts = decide(others)
             if conflicts:
                 return [], conflicts
-            granted = [timed(one, current.now) for one in wanted]
+            granted = [timed(lease, current.now) for lease in wanted]
 
             def store(connection: TeamConnection, current: RelayLeases = current, granted: Any = granted) -> bool:
-                rows = [sign_wanted(connection.roster, one, holder.name or USER.name) for one in granted]
+                rows = [sign_wanted(connection.roster, lease, holder.name or USER.name) for lease in granted]
                 return connection.relay.take_leases(rows, current.versions, replaced=replaced)
 
             if self._ask(store, deadline):
@@ -262,7 +262,7 @@ class TeamLeases:
     def _record(self, changed: RelayLeases) -> None:
         shift = now() - changed.now
         for project, version in changed.versions.items():
-            rows = tuple(one for one in changed.leases if one.project == project)
+            rows = tuple(row for row in changed.leases if row.project == project)
             before = self._reads.get(project)
             # Smaller differences come from the network. With the same shift, existing lease tables stay valid.
             same = before is not None and abs(before.shift - shift) < _SAME_TIME
@@ -308,7 +308,7 @@ class TeamLeases:
         current = relay.leases(projects=projects)
         shift = now() - current.now
         reads = [
-            _Read(version, tuple(one for one in current.leases if one.project == project), shift)
+            _Read(version, tuple(row for row in current.leases if row.project == project), shift)
             for project, version in current.versions.items()
         ]
         return current, [lease for read in reads for lease in self._others(roster, read)]
@@ -339,7 +339,7 @@ class TeamLeases:
     def _restore(self, connection: TeamConnection, lease: Lease) -> None:
         """Store a lease on the relay again. If it has expired or another host took it meanwhile, it is released."""
         grant = lease.grant
-        assert grant is not None, "it is one of the team"  # noqa: S101
+        assert grant is not None, "it is one of the team"
         wanted = WantedLease(
             path=lease.path, folder=lease.folder, shared=lease.shared, why=lease.why, until=lease.until, grant=grant
         )
@@ -368,5 +368,5 @@ class TeamLeases:
 
 
 def _interval(connection: TeamConnection) -> float:
-    """Return the least time between two reads. It grows with the number of hosts, because each reads all others."""
+    """Return the minimum time between two reads. It grows with the number of hosts, because each reads all others."""
     return min(READ_INTERVAL, max(_SHORTEST_INTERVAL, len(connection.roster.hosts) / _HOSTS_A_SECOND))

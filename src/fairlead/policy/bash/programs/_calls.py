@@ -194,16 +194,16 @@ def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
 
 def options_before_operand(args: list[str], valued: str, long: str) -> tuple[Options, list[str]]:
     """Parse the options before the first operand; return them and the remaining arguments."""
-    at = 0
-    while at < len(args) and args[at].startswith("-") and args[at] not in {"--", "-"}:
-        arg = args[at]
+    index = 0
+    while index < len(args) and args[index].startswith("-") and args[index] not in {"--", "-"}:
+        arg = args[index]
         if arg.startswith("--"):
-            at += "=" not in arg and any(name.startswith(arg[2:]) for name in split_names(long))
+            index += "=" not in arg and any(name.startswith(arg[2:]) for name in split_names(long))
         else:
-            at += next((at for at, c in enumerate(arg) if c in valued), 0) == len(arg) - 1
-        at += 1
-    opts = parse_options(args[:at], valued, long)
-    return opts, args[at + 1 :] if args[at : at + 1] == ["--"] else args[at:]
+            index += next((index for index, c in enumerate(arg) if c in valued), 0) == len(arg) - 1
+        index += 1
+    opts = parse_options(args[:index], valued, long)
+    return opts, args[index + 1 :] if args[index : index + 1] == ["--"] else args[index:]
 
 
 @lru_cache(maxsize=256)
@@ -214,9 +214,9 @@ def split_names(long: str) -> tuple[str, ...]:
 
 def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[str]]) -> None:
     """Parse the letters after a dash; the value of the last may be the next argument."""
-    for at, letter in enumerate(arg[1:], 1):
+    for index, letter in enumerate(arg[1:], 1):
         if letter in valued:
-            given.setdefault(letter, []).append(arg[at + 1 :] or next(rest, ""))
+            given.setdefault(letter, []).append(arg[index + 1 :] or next(rest, ""))
             return
         given.setdefault(letter, []).append("")
 

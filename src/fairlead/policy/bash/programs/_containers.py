@@ -88,11 +88,11 @@ def _container(args: list[str]) -> Iterator[Effect]:
 def container_command(words: Sequence[str]) -> list[str]:
     """Return the image, "" if the container exists, and the command of `docker run`, `docker exec` and the like."""
     args = list(words[1:])
-    at = next((at for at, word in enumerate(args) if word in {"run", "create", "exec"}), len(args))
+    index = next((index for index, word in enumerate(args) if word in {"run", "create", "exec"}), len(args))
     if basename(words[0]) in {"kubectl", "oc"}:
-        return ["", *args[args.index("--") + 1 :]] if "--" in args[at:] else []
-    opts, rest = options_before_operand(args[at + 1 :], _RUN_LETTERS, _RUN_LONG)
-    image = "" if args[at : at + 1] == ["exec"] else rest[0] if rest else ""
+        return ["", *args[args.index("--") + 1 :]] if "--" in args[index:] else []
+    opts, rest = options_before_operand(args[index + 1 :], _RUN_LETTERS, _RUN_LONG)
+    image = "" if args[index : index + 1] == ["exec"] else rest[0] if rest else ""
     return [image, *opts.values("entrypoint"), *rest[1:]]
 
 

@@ -83,9 +83,9 @@ def _short(text: str, letters: str, rest: list[str], given: dict[str, list[str]]
     if text.isdigit():
         given.setdefault("n", []).append(text)
         return
-    for at, letter in enumerate(text, 1):
+    for index, letter in enumerate(text, 1):
         if letter in letters:
-            value = text[at:] or (rest.pop(0) if rest else "")
+            value = text[index:] or (rest.pop(0) if rest else "")
             given.setdefault(letter, []).append(value)
             return
         given.setdefault(letter, []).append("")

@@ -141,9 +141,9 @@ def _module(call: ProgramCall, name: str, operands: list[str]) -> Iterator[Effec
     package = ("json.py", "json/__init__.py") if is_known else ()
     for file in (f"{path}.py", f"{path}/__main__.py", *package):
         yield RunFile(file, "python", operands, has_known_fallback=is_known)
-    at = next((at for at, arg in enumerate(args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
-    joined = args[at].partition("m")[2]
-    yield RunCommand([joined, *args[at + 1 :]] if joined else args[at + 1 :], implied=True)
+    index = next((index for index, arg in enumerate(args) if re.match(r"-[a-zA-Z]*m", arg)), 0)
+    joined = args[index].partition("m")[2]
+    yield RunCommand([joined, *args[index + 1 :]] if joined else args[index + 1 :], implied=True)
 
 
 def _without_in_place(call: ProgramCall) -> tuple[list[str], bool]:

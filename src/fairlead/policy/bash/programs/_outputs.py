@@ -67,13 +67,17 @@ def _names(tests: list[str]) -> list[str] | None:
     if "," in texts or any(a in {"!", "-not"} and b == "(" for a, b in pairwise(texts)):
         return None
     branches: list[list[str]] = [[]]
-    for at, test in enumerate(texts):
+    for index, test in enumerate(texts):
         if test in {"-o", "-or"}:
             branches.append([])
-        elif test in {"-name", "-iname"} and at + 1 < len(texts) and (at == 0 or texts[at - 1] not in {"!", "-not"}):
-            if is_unknown(tests[at + 1]):
+        elif (
+            test in {"-name", "-iname"}
+            and index + 1 < len(texts)
+            and (index == 0 or texts[index - 1] not in {"!", "-not"})
+        ):
+            if is_unknown(tests[index + 1]):
                 return None
-            branches[-1].append(texts[at + 1] if test == "-name" else _any_case(texts[at + 1]))
+            branches[-1].append(texts[index + 1] if test == "-name" else _any_case(texts[index + 1]))
     return [branch[0] for branch in branches] if all(branches) else None
 
 
@@ -91,7 +95,9 @@ def _find(call: ProgramCall, _: Output | None) -> Output | None:
 def find_roots(args: list[str]) -> tuple[list[str], list[str]]:
     """Return the folders and the tests of `find`."""
     links = {"-H", "-L", "-P"}
-    start = next((at for at, arg in enumerate(args) if arg[:1] in {"-", "(", "!"} and arg not in links), len(args))
+    start = next(
+        (index for index, arg in enumerate(args) if arg[:1] in {"-", "(", "!"} and arg not in links), len(args)
+    )
     return [arg for arg in args[:start] if arg not in links] or ["."], args[start:]
 
 
@@ -114,7 +120,9 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     files = opts.operands if opts.has("e", "f", "regexp", "file") else opts.operands[1:]
     recursive = opts.has("r", "R", "recursive") or call.program in {"rg", "ag"}
     if not files and (call.piped or not recursive):
-        return None if before is None or opts.has("o", "only-matching", "c", "count") else _narrowed(before, patterns)
+        return (
+            None if before is None or opts.has("o", "only-matching", "c", "count") else _grep_output(before, patterns)
+        )
     if not (opts.has("l", "L", "files-with-matches", "files-without-match", "files") or recursive or len(files) > 1):
         return None
     if opts.has("h", "no-filename"):
@@ -128,8 +136,11 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
     )
 
 
-def _narrowed(before: Output, patterns: list[str]) -> Output:
-    """Return the input lines that grep prints. A search for the ending of names makes the patterns more precise."""
+def _grep_output(before: Output, patterns: list[str]) -> Output:
+    """Return what grep prints of its input.
+
+    If it searches for the ending of names (`.py$`), a name that is only known as a pattern gets that ending.
+    """
     match = re.fullmatch(r"\\\.(?:\((\w+(?:\|\w+)*)\)|(\w+))\$", plain(patterns[0])) if len(patterns) == 1 else None
     if match is None or before.is_prefix:
         return Output(_one_of(before.words), before.is_prefix)

@@ -175,12 +175,12 @@ def _script_runner(call: ProgramCall) -> Iterator[Effect]:
     """Yield the effects of programs that run a script with another interpreter: `tsx x.ts`."""
     files = [word for word in call.args if word[:1] != "-"]
     language = "python" if call.program in {"ipython", "ipython3", "pythonw"} else "node"
-    yield from (RunFile(word, language, files[at + 1 :]) for at, word in enumerate(files[:2]))
+    yield from (RunFile(word, language, files[index + 1 :]) for index, word in enumerate(files[:2]))
     yield from any_program(call)
 
 
 def _npx(call: ProgramCall) -> Iterator[Effect]:
-    words = [word for at, word in enumerate(call.args) if at and call.args[at - 1] in {"-c", "--call"}]
+    words = [word for index, word in enumerate(call.args) if index and call.args[index - 1] in {"-c", "--call"}]
     yield from (run_script(word, call.program) for word in words)
     if not words:
         yield from WRAPPERS[call.program](call)

@@ -39,10 +39,10 @@ def any_program(call: ProgramCall) -> Iterator[Effect]:
     program = call.program
     if program in WITHOUT_FILES:
         return
-    for at, arg in enumerate(call.args):
+    for index, arg in enumerate(call.args):
         name, equals, value = arg.partition("=")
         if name in _OUTPUTS:
-            yield Access("write", value if equals else "".join(call.args[at + 1 : at + 2]), if_exists=True)
+            yield Access("write", value if equals else "".join(call.args[index + 1 : index + 2]), if_exists=True)
     formatter = FORMATTERS.get(program)
     if formatter is not None:
         yield from formatter(call)

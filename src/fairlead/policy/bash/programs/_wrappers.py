@@ -88,7 +88,7 @@ def _env(call: ProgramCall) -> Iterator[Effect]:
 
 def _assignments(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
     """Split the assignments (`NAME=value`) before a command from the command."""
-    count = next((at for at, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
+    count = next((index for index, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
     return tuple(words[:count]), words[count:]
 
 
@@ -216,32 +216,32 @@ def _find(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _found_files(root: str, tests: list[str]) -> Iterator[Effect]:
-    for at, test in enumerate(tests):
+    for index, test in enumerate(tests):
         if test == "-delete":  # `-type d -delete` removes only empty folders
             yield from accesses(
-                "delete", () if ("-type", "d") in pairwise(tests[:at]) else find_matches(root, tests[:at])
+                "delete", () if ("-type", "d") in pairwise(tests[:index]) else find_matches(root, tests[:index])
             )
         elif test in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
-            yield from accesses("write", tests[at + 1 : at + 2])
+            yield from accesses("write", tests[index + 1 : index + 2])
         elif test in {"-exec", "-execdir", "-ok", "-okdir"}:
-            words = tests[at + 1 :]
+            words = tests[index + 1 :]
             end = next((i for i, word in enumerate(words) if word in {";", "+"}), len(words))
-            for file in find_matches(root, tests[:at]):
+            for file in find_matches(root, tests[:index]):
                 yield RunCommand(_fill(words[:end], file))
 
 
 def _fd(call: ProgramCall) -> Iterator[Effect]:
-    starts = [at for at, arg in enumerate(call.args) if arg in {"-x", "-X", "--exec", "--exec-batch"}]
-    for at in starts[:1]:
-        words = call.args[at + 1 :]
-        found = output_of(replace(call, args=call.args[:at]), None)
-        for file in (_FROM_PIPE,) if found is None else found.words:
+    starts = [index for index, arg in enumerate(call.args) if arg in {"-x", "-X", "--exec", "--exec-batch"}]
+    for index in starts[:1]:
+        words = call.args[index + 1 :]
+        output = output_of(replace(call, args=call.args[:index]), None)
+        for file in (_FROM_PIPE,) if output is None else output.words:
             filled = _fill(words, file)
             yield RunCommand(filled if filled != words else [*words, file])
 
 
 def _fill(words: list[str], file: str, placeholder: str = "{}") -> list[str]:
-    """Replace a placeholder, quoted or not, by a file."""
+    """Replace a placeholder, quoted or not, with a file."""
     return [word.replace(placeholder, file).replace(quote(placeholder), file) for word in words]
 
 

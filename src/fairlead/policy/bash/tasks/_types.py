@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     """Returns the text of a file that a task file includes; `None` if there is none."""
 
 MAX_TASKS = 200
-"""The most tasks that are analysed for one call, including dependencies."""
+"""The maximum number of tasks that are analysed for one call, including dependencies."""
 
 
 class TaskCommand(NamedTuple):

@@ -1,4 +1,4 @@
-"""Judges commands that start an agent: a client without the hooks or with other hooks, or an agent without any.
+"""Checks commands that start an agent: a client without the hooks or with other hooks, or an agent without any.
 
 The hook is started by the client, not by the agent's shell. So a variable in a command only matters if the command
 starts a client, or if the variable outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
@@ -49,10 +49,10 @@ _NO_AGENT = frozenset(
 )
 
 
-def judge_client(
+def check_client(
     command: SimpleCommand, analysis: Analysis, clients: Iterable[Client], environ: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Judge a command that starts a client, by its options, its variables and its folder."""
+    """Check a command that starts a client, by its options, its variables and its folder."""
     words = command.words
     for client in clients:
         if not client.program.matches(words):
@@ -72,19 +72,20 @@ def judge_client(
             yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
 
 
-def judge_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge commands that start a copy of a client's program.
+def check_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -> Iterator[Finding]:
+    """Check commands that start a copy of a client's program.
 
     One command copies or looks up the program. Another command starts a program by its path, with options of the client
     that turn the hooks off.
+
     """
     for client in clients:
         program = client.program
         copied = any(
-            one.program in _COPIERS and any(basename(word) in program.names for word in one.words[1:])
-            for one in commands
+            command.program in _COPIERS and any(basename(word) in program.names for word in command.words[1:])
+            for command in commands
         )
-        if copied and any("/" in one.words[0] and _takes_hooks_off(client, one.words) for one in commands):
+        if copied and any("/" in command.words[0] and _takes_hooks_off(client, command.words) for command in commands):
             yield Finding(f"starting a copy of {client.title} without Fairlead's hooks", is_certain=False)
 
 
@@ -93,10 +94,10 @@ def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:
     return any(b"fairlead-hook" in _read(file) for file in files)
 
 
-def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
-    """Judge a command that starts an agent which Fairlead does not support."""
-    at = next((at for at, word in enumerate(words[:4]) if word == "run"), -1) + 1
-    words = words[at:] if basename(words[0]) in {"pipx", "uv"} and at else words
+def check_other_agent(words: Sequence[str]) -> Iterator[Finding]:
+    """Check a command that starts an agent which Fairlead does not support."""
+    index = next((index for index, word in enumerate(words[:4]) if word == "run"), -1) + 1
+    words = words[index:] if basename(words[0]) in {"pipx", "uv"} and index else words
     if not words:
         return
     package = words[0][:1] + words[0][1:].partition("@")[0]
@@ -107,8 +108,8 @@ def judge_other_agent(words: Sequence[str]) -> Iterator[Finding]:
     yield Finding(f"starting {program}, an agent whose tool calls no policy checks", is_certain=False)
 
 
-def judge_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Judge a command that runs in a container, where a client has no hooks and its tools no policy."""
+def check_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator[Finding]:
+    """Check a command that runs in a container, where a client has no hooks and its tools no policy."""
     if basename(words[0]) not in CONTAINER_PROGRAMS:
         return
     image, *inner = container_command(words) or [""]
@@ -119,15 +120,17 @@ def judge_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator
             is_image = name in map(basename, client.program.packages)
             if (is_image or client.program.matches(command)) and not _only_shows(command[1:]):
                 yield Finding(f"starting {client.title} in a container, where no hooks are installed", is_certain=False)
-        yield from judge_other_agent(command)
+        yield from check_other_agent(command)
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
     """Return a command without the programs that only start it, and their options."""
-    at = 0
-    while at < len(words) and (basename(words[at]) in _STARTERS or words[at].startswith("-") or "=" in words[at]):
-        at += 1
-    return words[at:]
+    index = 0
+    while index < len(words) and (
+        basename(words[index]) in _STARTERS or words[index].startswith("-") or "=" in words[index]
+    ):
+        index += 1
+    return words[index:]
 
 
 def _shell_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,4 +1,4 @@
-"""Judges commands that may switch the guards off: Fairlead's own, package managers, signals, clients without hooks.
+"""Checks commands that may switch the guards off: Fairlead's own, package managers, signals, clients without hooks.
 
 The hook is started by the client, not by the agent's shell. So a variable in a command only matters if the command
 starts a client, or if the variable outlives the command. `PYTHONPATH=src pytest` changes nothing for a guard.
@@ -16,12 +16,12 @@ from fairlead.policy.guards._verdict import RuleCheck
 from fairlead.policy.guards.own._clients import (
     CONTAINER_PROGRAMS,
     LOADER_VARIABLES,
+    check_client,
+    check_container,
+    check_copies,
+    check_other_agent,
     client_variables,
     is_ours,
-    judge_client,
-    judge_container,
-    judge_copies,
-    judge_other_agent,
     variables_of,
 )
 from fairlead.policy.guards.own._environment import environment_prefixes
@@ -35,7 +35,7 @@ from fairlead.policy.guards.own._findings import (
     option_values,
     refusal,
 )
-from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, judge_packages
+from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, check_packages
 from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
 from fairlead.policy.guards.own._startup import is_startup_file
 
@@ -88,11 +88,11 @@ _MARKS = (
     *("-m venv", "-m virtualenv", "-m ensurepip", "-m uv", "-m pipx", "-m conda", "-m poetry", "rmtree", "rename("),
     *("fileutils", "rmsync", "move(", "setup.py", "easy_install"),
 )
-"""A command that contains none of these, nor a client's words, and calls no program that is judged, is harmless."""
+"""A command that contains none of these, nor a client's words, and calls no program that is checked, is harmless."""
 
 
 class OwnCommands:
-    """Judges the commands of an analysis by whether they switch the guards off."""
+    """Checks the commands of an analysis by whether they switch the guards off."""
 
     def __init__(
         self,
@@ -116,15 +116,15 @@ class OwnCommands:
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
         """Return why a command may not run. Findings that may be harmless are added to the evaluation as questions."""
-        text = " ".join([one.text for one in analysis.commands])
+        text = " ".join([item.text for item in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
         findings = list(dict.fromkeys(self._findings(analysis, text, command, evaluation)))
-        certain = next((one for one in findings if one.is_certain), None)
+        certain = next((finding for finding in findings if finding.is_certain), None)
         if certain is not None:
             evaluation.start_subject(command)
             return evaluation.add_match(_RULE, certain.what, "block", refusal(evaluation.tool, certain.what))
-        evaluation.unknowns += [f"it may be meant for {one.what}" for one in findings]
+        evaluation.unknowns += [f"it may be meant for {finding.what}" for finding in findings]
         return None
 
     def _may_matter(self, analysis: Analysis, text: str) -> bool:
@@ -137,39 +137,40 @@ class OwnCommands:
         return False
 
     def _findings(self, analysis: Analysis, text: str, command: str, evaluation: Evaluation) -> Iterator[Finding]:
-        cwd, simple = evaluation.cwd, [one for one in analysis.commands if one.words]
-        commands = [one.words for one in simple]
+        cwd, simple = evaluation.cwd, [item for item in analysis.commands if item.words]
+        commands = [simple_command.words for simple_command in simple]
         programs = {basename(words[0]) for words in commands}
         lower = f"{text} {command}".lower()
         folders = _folders(commands, cwd)
-        for one in simple:
-            words = one.words
-            yield from _judge_fairlead(words, {*analysis.assigned, *variables_of(one)})
-            yield from judge_packages(words, folders, lower, lambda path: _in_environment(path, cwd))
-            yield from _judge_process(words, lower, programs)
-            yield from judge_client(one, analysis, self._clients, self._environ)
-            yield from judge_other_agent(words)
-            yield from judge_container(words, self._clients)
-            yield from _judge_folder(words, cwd)
-        yield from judge_copies(simple, self._clients)
-        yield from self._judge_variables(simple, analysis.assigned)
-        yield from _judge_text(commands, programs, f"{text}\n{command}")
+        for simple_command in simple:
+            words = simple_command.words
+            yield from _check_fairlead(words, {*analysis.assigned, *variables_of(simple_command)})
+            yield from check_packages(words, folders, lower, lambda path: _in_environment(path, cwd))
+            yield from _check_process(words, lower, programs)
+            yield from check_client(simple_command, analysis, self._clients, self._environ)
+            yield from check_other_agent(words)
+            yield from check_container(words, self._clients)
+            yield from _check_folder(words, cwd)
+        yield from check_copies(simple, self._clients)
+        yield from self._check_variables(simple, analysis.assigned)
+        yield from _check_text(commands, programs, f"{text}\n{command}")
         if any(re.fullmatch(_INTERPRETERS, program) for program in programs):
-            yield from self._judge_code(_inline_code(commands, command))
-            yield from self._judge_removal(command, analysis, evaluation)
+            yield from self._check_code(_inline_code(commands, command))
+            yield from self._check_removal(command, analysis, evaluation)
         if any(file.mode == "write" and is_startup_file(file.path) for file in analysis.files):
             yield from self._startup.findings(command)
 
     # -- variables and code ------------------------------------------------------------------------------
 
-    def _judge_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
-        """Judge variables that are exported or kept for later processes.
+    def _check_variables(self, commands: Sequence[SimpleCommand], assigned: Sequence[str]) -> Iterator[Finding]:
+        """Check variables that are exported or kept for later processes.
 
         Variables of the client itself also count if they are only set for a command that may run other programs.
+
         """
-        kept = {name for one in commands for name in sets_variables(one.program, one.words[1:])}
-        given = {*assigned, *(name for one in commands for name in variables_of(one))}
-        runs_others = any(one.program not in _NAMES | TEXT_PROGRAMS for one in commands)
+        kept = {name for command in commands for name in sets_variables(command.program, command.words[1:])}
+        given = {*assigned, *(name for command in commands for name in variables_of(command))}
+        runs_others = any(command.program not in _NAMES | TEXT_PROGRAMS for command in commands)
         for client in self._clients:
             names = client.program.variables_without_hooks & (given if runs_others else kept)
             names |= {name for name in kept if name in client_variables(client) or is_ours(name)}
@@ -179,8 +180,8 @@ class OwnCommands:
         if ours and runs_others:
             yield Finding(f"giving other folders to Fairlead ({', '.join(sorted(ours))})", is_certain=False)
 
-    def _judge_code(self, command: str) -> Iterator[Finding]:
-        """Judge inline code by what it mentions."""
+    def _check_code(self, command: str) -> Iterator[Finding]:
+        """Check inline code by what it mentions."""
         if re.search(_CODE, command) or "fairlead/daemon.sock" in command or "fairlead/run/daemon.sock" in command:
             yield Finding("changing or stopping Fairlead from inline code", is_certain=False)
         for client in self._clients:
@@ -190,8 +191,8 @@ class OwnCommands:
             if nested or any(package in command for package in program.sdk_packages):
                 yield Finding(f"starting {client.title} from inline code", is_certain=False)
 
-    def _judge_removal(self, command: str, analysis: Analysis, evaluation: Evaluation) -> Iterator[Finding]:
-        """Judge the folders named in inline code that removes or moves files."""
+    def _check_removal(self, command: str, analysis: Analysis, evaluation: Evaluation) -> Iterator[Finding]:
+        """Check the folders named in inline code that removes or moves files."""
         if not re.search(_REMOVES, command):
             return
         named = {
@@ -206,13 +207,13 @@ class OwnCommands:
 # -- Fairlead's own commands ---------------------------------------------------------------------------
 
 
-def _judge_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Finding]:
+def _check_fairlead(words: Sequence[str], variables: set[str]) -> Iterator[Finding]:
     args = _fairlead_args(words)
     if args is None:
         return
     if _LAUNCHED in args:  # the command line leaves it out, with the word behind it
-        at = args.index(_LAUNCHED)
-        args = [*args[:at], *args[at + 2 :]]
+        index = args.index(_LAUNCHED)
+        args = [*args[:index], *args[index + 2 :]]
     named = operands(args)
     while named and _is_fairlead(named[0]):  # `uvx --from fairlead fairlead …`
         named = named[1:]
@@ -237,12 +238,12 @@ def _fairlead_args(words: Sequence[str]) -> Sequence[str] | None:
         return words[1:]
     if basename(words[0]) in TEXT_PROGRAMS:
         return None
-    for at, word in enumerate(words[1:], 1):
-        before = words[at - 1]
+    for index, word in enumerate(words[1:], 1):
+        before = words[index - 1]
         if word.startswith("-mfairlead"):
-            return words[at + 1 :]
+            return words[index + 1 :]
         if _is_fairlead(word) and before not in _NAMING_OPTIONS:
-            return words[at + 1 :]
+            return words[index + 1 :]
     return None
 
 
@@ -251,8 +252,8 @@ def _is_fairlead(word: str) -> bool:
     return name in _NAMES or name.startswith(("fairlead.cli", "fairlead.__main__"))
 
 
-def _judge_text(commands: Sequence[Sequence[str]], programs: set[str], text: str) -> Iterator[Finding]:
-    """Judge a command line in an argument, which a program may run at once, or later and outside of the session."""
+def _check_text(commands: Sequence[Sequence[str]], programs: set[str], text: str) -> Iterator[Finding]:
+    """Check a command line in an argument, which a program may run at once, or later and outside of the session."""
     if not _SCHEDULERS.isdisjoint(programs) and (found := re.search(_SWITCH_OFF, text)):
         yield Finding(f"running `{_shortened(found[0])}`")
     for words in commands:
@@ -266,7 +267,7 @@ def _judge_text(commands: Sequence[Sequence[str]], programs: set[str], text: str
 # -- the parts of a command ----------------------------------------------------------------------------
 
 
-def _judge_process(words: Sequence[str], text: str, programs: set[str]) -> Iterator[Finding]:
+def _check_process(words: Sequence[str], text: str, programs: set[str]) -> Iterator[Finding]:
     program = basename(words[0])
     judge = PROCESSES.get(program)
     if judge is None and "kill" in programs:
@@ -293,8 +294,8 @@ def _folders(commands: Sequence[Sequence[str]], cwd: str) -> list[str]:
     return [*dict.fromkeys(folders)][:_MAX_FOLDERS]
 
 
-def _judge_folder(words: Sequence[str], cwd: str) -> Iterator[Finding]:
-    """Judge programs that change files in a folder that an option names."""
+def _check_folder(words: Sequence[str], cwd: str) -> Iterator[Finding]:
+    """Check programs that change files in a folder that an option names."""
     if basename(words[0]) in {"git", "patch"} and any(
         _in_environment(path, cwd) for path in option_values(words[1:], "-C", "-d", "--directory") if not is_open(path)
     ):

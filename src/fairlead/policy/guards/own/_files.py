@@ -41,8 +41,8 @@ _CODE_SUFFIXES = frozenset({"", ".*", ".py", ".py*", ".p*", ".pth", ".so", ".s*"
 _HINTS = ("fairlead", "conclaude")
 _RECORDS = ("journal", "spool", "mail.db", "fairlead.db", "sessions.json")
 """Names in the state folder that no agent may read."""
-_JUDGED_KINDS = frozenset({"other", "fetch"})
-"""Kinds of tools whose whole input is judged, because any part of it may name a file or a program."""
+_CHECKED_KINDS = frozenset({"other", "fetch"})
+"""Kinds of tools whose whole input is checked, because any part of it may name a file or a program."""
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
@@ -137,7 +137,7 @@ class OwnFiles:
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
         """Return why a tool may not be called with an input, apart from its paths and commands."""
-        if call.kind not in _JUDGED_KINDS and not _writes_startup_file(evaluation, call):
+        if call.kind not in _CHECKED_KINDS and not _writes_startup_file(evaluation, call):
             return None
         finding = next(self._input_findings(evaluation, call, tool_input), None)
         if finding is None:
@@ -150,11 +150,11 @@ class OwnFiles:
         self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]
     ) -> Iterator[Finding]:
         if _writes_startup_file(evaluation, call):
-            yield from (one for text in _strings(tool_input) for one in self._startup.findings(text))
-        if call.kind in _JUDGED_KINDS:
-            from fairlead.policy.guards.own._tool_inputs import judge_input
+            yield from (finding for text in _strings(tool_input) for finding in self._startup.findings(text))
+        if call.kind in _CHECKED_KINDS:
+            from fairlead.policy.guards.own._tool_inputs import check_tool_input
 
-            yield from judge_input(evaluation.tool, tool_input, self._clients)
+            yield from check_tool_input(evaluation.tool, tool_input, self._clients)
 
     def _contains(self, name: str) -> bool:
         lower = name.lower()  # on a case-sensitive disk this protects a little more than needed
@@ -169,7 +169,7 @@ class OwnFiles:
         until, files = self._hook_files.get(cwd, (0.0, ()))
         if monotonic() >= until:
             folders = (*self._projects, cwd)
-            files = _prefixes(file for one in self._clients for file in one.hook_files(self._environ, folders))
+            files = _prefixes(file for client in self._clients for file in client.hook_files(self._environ, folders))
             self._hook_files = {cwd: (monotonic() + _HOOK_FILES_INTERVAL, files)}
         return [name for name in target.names if f"{name}/".startswith(files)] if files else []
 

@@ -73,10 +73,10 @@ def operands(args: Iterable[str]) -> list[str]:
 
 def option_values(args: Sequence[str], *names: str) -> Iterator[str]:
     """Yield the values of options: `--target x`, `--target=x`, `-tx`."""
-    for at, arg in enumerate(args):
+    for index, arg in enumerate(args):
         for name in names:
             if arg == name:
-                yield from args[at + 1 : at + 2]
+                yield from args[index + 1 : index + 2]
             elif name.startswith("--") and arg.startswith(f"{name}="):
                 yield arg.partition("=")[2]
             elif not name.startswith("--") and arg.startswith(name) and not arg.startswith("--"):
@@ -88,8 +88,8 @@ def distribution(word: str) -> str:
     if "://" in word or word.startswith("git+") or "/" in word or word.endswith((".whl", ".tar.gz", ".zip")):
         named = re.match(r"([A-Za-z0-9_.-]+?) ?@ ?", word)
         last = basename(word.partition("#")[0].partition("?")[0])
-        egg = re.search(r"#egg=([\w.-]+)", word)
-        name = egg[1] if egg else named[1] if named else re.split(r"-\d|\.git|@", last)[0]
+        fragment = re.search(r"#egg=([\w.-]+)", word)
+        name = fragment[1] if fragment else named[1] if named else re.split(r"-\d|\.git|@", last)[0]
     else:
         name = re.split(_REQUIREMENT, word)[0]
     return re.sub(r"[-_.]+", "-", name).lower()

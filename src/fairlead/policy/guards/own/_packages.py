@@ -1,4 +1,4 @@
-"""Judges package managers that remove or replace Fairlead, or a package that it needs, in the environment it runs from.
+"""Checks package managers that remove or replace Fairlead, or a package that it needs, in the environment it runs from.
 
 A project's own environments do not count. Which environment a command changes is known from the path of its program,
 its options and the `PATH`.
@@ -54,16 +54,17 @@ _GROUPED = re.compile(r"-[A-Za-z]+[rc]")
 _MAX_REQUIREMENTS = 64 * 1024
 
 
-def judge_packages(
+def check_packages(
     words: Sequence[str], folders: Sequence[str], text: str, is_own: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    """Judge one command of the command line `text`, which runs in one of `folders`.
+    """Check one command of the command line `text`, which runs in one of `folders`.
 
     `is_own` returns whether a path is in the environment that Fairlead runs from.
+
     """
     program, args, python = _package_manager(words)
     if not program:
-        yield from _judge_setup(words, folders)
+        yield from _check_setup(words, folders)
         return
     verbs = operands(args)
     if _NAME in text and any(map(is_open, verbs)):
@@ -73,11 +74,11 @@ def judge_packages(
     elif program == "venv":
         yield from [Finding(_REPLACE) for path in verbs if is_own(path)]
     elif program in _VERSION_MANAGERS or verbs[:2] == ["python", "uninstall"]:
-        yield from _judge_version(verbs)
+        yield from _check_version(verbs)
     elif program in _TOOL_MANAGERS or (program == "uv" and verbs[:1] == ["tool"]):
-        yield from _judge_tool(verbs[1:] if program == "uv" else verbs, args)
+        yield from _check_tool(verbs[1:] if program == "uv" else verbs, args)
     else:
-        yield from _judge_environment(_Call(program, verbs, args, python, folders), text, is_own)
+        yield from _check_environment(_Call(program, verbs, args, python, folders), text, is_own)
 
 
 def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
@@ -100,18 +101,18 @@ def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
 
 def _module(args: Sequence[str]) -> tuple[int, str] | None:
     """Return the module of `python -m NAME`, and where its arguments begin."""
-    for at, arg in enumerate(args):
+    for index, arg in enumerate(args):
         if arg == "-m":
-            return (at + 2, args[at + 1]) if at + 1 < len(args) else None
+            return (index + 2, args[index + 1]) if index + 1 < len(args) else None
         if arg.startswith("-m"):
-            return at + 1, arg[2:]
+            return index + 1, arg[2:]
         if not arg.startswith("-"):
             return None
     return None
 
 
-def _judge_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
-    """Judge a manager that has one environment for each tool."""
+def _check_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
+    """Check a manager that has one environment for each tool."""
     verbs = verbs[1:] if verbs[:1] in (["services"], ["profile"]) else verbs
     verb, names = (verbs[0] if verbs else ""), verbs[1:]
     if verb in _HARMLESS or not _SHOWS.isdisjoint(args):
@@ -125,8 +126,8 @@ def _judge_tool(verbs: Sequence[str], args: Sequence[str]) -> Iterator[Finding]:
         yield Finding(_REPLACE)
 
 
-def _judge_version(verbs: Sequence[str]) -> Iterator[Finding]:
-    """Judge a manager of Python versions: it may not remove the Python that Fairlead runs with."""
+def _check_version(verbs: Sequence[str]) -> Iterator[Finding]:
+    """Check a manager of Python versions: it may not remove the Python that Fairlead runs with."""
     if not _REMOVES.isdisjoint(verbs) and any(verb[:1].isdigit() and verb in sys.version for verb in verbs):
         yield Finding("removing the Python that Fairlead runs with", is_certain=False)
 
@@ -151,20 +152,20 @@ class _Call:
         yield from option_values(self.args, "-e", "--editable", "--with", "--with-editable")
 
 
-def _judge_setup(words: Sequence[str], folders: Sequence[str]) -> Iterator[Finding]:
-    """Judge `python setup.py develop --uninstall` by the name of the project, if its files contain it."""
-    at = next((at for at, word in enumerate(words) if basename(word) == "setup.py"), None)
-    if at is None or _SETUP_COMMANDS.isdisjoint(words[at + 1 :]):
+def _check_setup(words: Sequence[str], folders: Sequence[str]) -> Iterator[Finding]:
+    """Check `python setup.py develop --uninstall` by the name of the project, if its files contain it."""
+    index = next((index for index, word in enumerate(words) if basename(word) == "setup.py"), None)
+    if index is None or _SETUP_COMMANDS.isdisjoint(words[index + 1 :]):
         return
-    projects = [os.path.join(folder, os.path.expanduser(os.path.dirname(words[at]))) for folder in folders]
+    projects = [os.path.join(folder, os.path.expanduser(os.path.dirname(words[index]))) for folder in folders]
     names = {name for project in projects if (name := _project_name(project))}
     if _NAME in names:
         yield Finding(_REPLACE)
-    elif not names and not {"-u", "--uninstall"}.isdisjoint(words[at + 1 :]):
+    elif not names and not {"-u", "--uninstall"}.isdisjoint(words[index + 1 :]):
         yield Finding(_REPLACE, is_certain=False)
 
 
-def _judge_environment(call: _Call, text: str, is_own: Callable[[str], bool]) -> Iterator[Finding]:
+def _check_environment(call: _Call, text: str, is_own: Callable[[str], bool]) -> Iterator[Finding]:
     if not (call.removes() or call.adds()) or "--dry-run" in call.args:
         return
     where = _where(call, is_own)

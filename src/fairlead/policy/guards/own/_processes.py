@@ -1,4 +1,4 @@
-"""Judges commands that end Fairlead's daemon, or stop the service that runs it."""
+"""Checks commands that end Fairlead's daemon, or stop the service that runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.policy.guards.own._findings import Finding, basename, is_any, is_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    Judge = Callable[[Sequence[str], str], Iterator[Finding]]
+    CommandCheck = Callable[[Sequence[str], str], Iterator[Finding]]
 
 _NAME = "fairlead"
 _END_DAEMON = "ending Fairlead's daemon"
@@ -31,7 +31,7 @@ _SET_VARIABLES = frozenset({"set-environment", "import-environment", "setenv"})
 
 
 def _kill(args: Sequence[str], text: str) -> Iterator[Finding]:
-    """Judge `kill`: a pid that is only known when it runs matters if the command mentions Fairlead."""
+    """Check `kill`: a pid that is only known when it runs matters if the command mentions Fairlead."""
     if not _LISTS.isdisjoint(args):
         return
     targets = [*args]
@@ -50,7 +50,7 @@ def _kill(args: Sequence[str], text: str) -> Iterator[Finding]:
 
 
 def _pkill(args: Sequence[str], text: str) -> Iterator[Finding]:
-    """Judge `pkill` and, before a `kill`, `pgrep`: the pattern is tried on the daemon's name and command line."""
+    """Check `pkill` and, before a `kill`, `pgrep`: the pattern is tried on the daemon's name and command line."""
     patterns = list(_without_values(args, "-u", "-U", "-P", "-g", "-s", "-t", "-G", "--signal"))
     if not patterns:
         yield from [Finding(_END_ANY)] if {"-u", "-U", "--euid", "--uid"} & set(args) else ()
@@ -80,14 +80,14 @@ def _supervised(args: Sequence[str], text: str) -> Iterator[Finding]:
 
 
 def _service(args: Sequence[str], text: str) -> Iterator[Finding]:
-    """Judge `systemctl`, `launchctl`, `loginctl` and the like."""
+    """Check `systemctl`, `launchctl`, `loginctl` and the like."""
     words = operands(args)
     if not _VERBS.isdisjoint(words) and (_NAME in text or not _WHOLE_USER.isdisjoint(words)):
         yield Finding(_STOP_SERVICE)
 
 
 def _attach(args: Sequence[str], text: str) -> Iterator[Finding]:
-    """Judge a debugger, or a program that limits or signals another process."""
+    """Check a debugger, or a program that limits or signals another process."""
     if _NAME in text and any(is_any(arg) or arg.isdigit() or _NAME in arg for arg in args):
         yield Finding("attaching to Fairlead's daemon", is_certain=False)
 
@@ -97,7 +97,7 @@ def _bus(args: Sequence[str], text: str) -> Iterator[Finding]:
         yield Finding(_STOP_SERVICE)
 
 
-PROCESSES: dict[str, Judge] = {
+PROCESSES: dict[str, CommandCheck] = {
     **dict.fromkeys(("gdb", "lldb", "prlimit", "renice", "strace", "reptyr", "fuser"), _attach),
     **dict.fromkeys(("busctl", "dbus-send", "gdbus", "qdbus"), _bus),
     "kill": _kill,
@@ -108,8 +108,8 @@ PROCESSES: dict[str, Judge] = {
     "killall5": lambda _, __: iter([Finding(_END_ANY)]),
     **dict.fromkeys(("systemctl", "launchctl", "loginctl", "service", "rc-service", "sv", "supervisorctl"), _service),
 }
-"""Program → the function that judges its arguments."""
-FINDERS: dict[str, Judge] = {"pgrep": _pkill, "pidof": _killall}
+"""Program → the function that checks its arguments."""
+FINDERS: dict[str, CommandCheck] = {"pgrep": _pkill, "pidof": _killall}
 """Programs that find a process, which matter before a `kill`."""
 
 

@@ -1,4 +1,4 @@
-"""Judges changes of files that a shell or a login reads when it starts, such as `.bashrc`.
+"""Checks changes of files that a shell or a login reads when it starts, such as `.bashrc`.
 
 An agent may edit these files. But afterwards the names of `fairlead` and of a client must still start the same
 programs, and no variable may switch the hooks off.
@@ -44,10 +44,10 @@ class StartupRules:
                 "fairlead-hook",
                 "fairlead-python",
                 "fairlead",
-                *(re.escape(n) for one in clients for n in one.program.names),
+                *(re.escape(n) for client in clients for n in client.program.names),
             ]
         )
-        names = "|".join(sorted(name for one in clients for name in one.program.variables_without_hooks))
+        names = "|".join(sorted(name for client in clients for name in client.program.variables_without_hooks))
         self._program = re.compile(
             rf"\b(?:alias|function)\s+(?:-\S+\s+)*({programs})\b|(?<![\w./-])({programs})\s*\(\)"
         )
@@ -57,7 +57,7 @@ class StartupRules:
         """Yield the effects of a text in a start-up file that are not allowed."""
         from fairlead.policy.guards.own._findings import Finding
 
-        if found := self._program.search(text):
-            yield Finding(f"putting another program in the place of {found[1] or found[2]} at the start of a shell")
-        if found := self._variable.search(text):
-            yield Finding(f"setting {found[1]} for every later session")
+        if match := self._program.search(text):
+            yield Finding(f"putting another program in the place of {match[1] or match[2]} at the start of a shell")
+        if match := self._variable.search(text):
+            yield Finding(f"setting {match[1]} for every later session")

@@ -1,6 +1,6 @@
-"""Judges tools, such as those of MCP servers, that end the daemon, remove Fairlead, or give a client other settings.
+"""Checks tools, such as those of MCP servers, that end the daemon, remove Fairlead, or give a client other settings.
 
-Their commands, code and paths are judged like those of any tool. This module judges the rest of their input.
+Their commands, code and paths are checked like those of any tool. This module checks the rest of their input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDS = r"(?i)kill|terminate|stop|uninstall|remove|delete|disable|restart|signal
 _REQUEST = r"/v1/(?:stop|events/SessionStart)\b"
 
 
-def judge_input(tool: str, tool_input: Mapping[str, Any], clients: Iterable[Client]) -> Iterator[Finding]:
+def check_tool_input(tool: str, tool_input: Mapping[str, Any], clients: Iterable[Client]) -> Iterator[Finding]:
     """Yield the effects of a call on Fairlead, by the name of the tool and the values of its input."""
     ends = re.search(_ENDS, tool) is not None
     variables = {name for client in clients for name in client.program.variables_without_hooks}

@@ -29,7 +29,6 @@ _TAR_LONG: Final = (
     "file directory files-from exclude exclude-from transform xform strip-components one-top-level "
     "to-command checkpoint-action use-compress-program info-script owner group mode"
 )
-_PATCHED: Final = re.compile(r"^(?:\+\+\+|---|\*\*\*|Index:|rename to|rename from|copy to) ([^\t\n]+)", re.MULTILINE)
 _COMPRESSORS: Final = (
     *("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress"),
     *("pigz", "brotli"),
@@ -109,9 +108,9 @@ def _zip(call: ProgramCall) -> Iterator[Effect]:
     without = tuple(plain(word).removeprefix("./") for word in opts.values("x", "exclude"))
     included = tuple(plain(word) for word in opts.values("i", "include") if word)
     files, operands = opts.operands[:1], opts.operands[1:]
-    for at, arg in enumerate(call.args):
+    for index, arg in enumerate(call.args):
         if arg in {"-x", "--exclude", "-i", "--include"}:
-            following = [plain(word) for word in call.args[at + 1 :] if word[:1] != "-"]
+            following = [plain(word) for word in call.args[index + 1 :] if word[:1] != "-"]
             operands = [word for word in operands if plain(word) not in following[1:]]
             without += tuple(following) if arg in {"-x", "--exclude"} else ()
     yield from accesses("write", files)

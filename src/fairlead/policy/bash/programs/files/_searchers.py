@@ -157,19 +157,19 @@ def _query(call: ProgramCall) -> Iterator[Effect]:
 
 def _without_arguments(args: list[str]) -> list[str]:
     """Return the arguments without `--arg name value` and similar options."""
-    kept, at = [], 0
-    while at < len(args):
-        if args[at] in {"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"}:
-            at += 3
+    kept, index = [], 0
+    while index < len(args):
+        if args[index] in {"--arg", "--argjson", "--slurpfile", "--rawfile", "--argfile"}:
+            index += 3
         else:
-            kept.append(args[at])
-            at += 1
+            kept.append(args[index])
+            index += 1
     return kept
 
 
 def _named_inputs(args: list[str]) -> list[str]:
     names = {"--slurpfile", "--rawfile", "--argfile"}
-    return [word for at, arg in enumerate(args) if arg in names for word in args[at + 2 : at + 3]]
+    return [word for index, arg in enumerate(args) if arg in names for word in args[index + 2 : index + 3]]
 
 
 SEARCHERS: Final[dict[str, Program]] = {

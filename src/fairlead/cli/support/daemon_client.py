@@ -1,4 +1,4 @@
-"""Sends mail requests to the daemon on behalf of an agent. Starts a daemon if there is none."""
+"""Asks the daemon, and starts one if there is none. Requests of the mail are made on behalf of an agent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlead import __version__
-from fairlead.cli.support.invocation import current
-from fairlead.cli.support.screen import print_lines
-from fairlead.cli.support.start_daemon import request_daemon
+from fairlead.cli.support.invocation import current, print_lines
 from fairlead.clients import session_in
+from fairlead.daemon import NO_DAEMON_VARIABLE, start_daemon
 from fairlead.errors import FairleadError
-from fairlead.ipc import RequestRefused, daemon_pid
+from fairlead.ipc import ConnectionLost, DaemonNotResponding, DaemonUnavailable, RequestRefused, daemon_pid, request
 from fairlead.paths import runtime_folder
 
 if TYPE_CHECKING:
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 LIST_EXIT_CODES = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
 """The exit codes of a command that lists something."""
 
-_TIMEOUT = 30.0
+_TIMEOUT = 5.0
+_MAIL_TIMEOUT = 30.0
+_START_TIMEOUT = 10.0
 _POLL_INTERVAL = 0.02
 _NOT_FOUND = 404
 _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -60,7 +61,7 @@ class _DaemonTooOld(FairleadError):
         self.version = version
 
 
-def ask_mail(request: Request, caller: Caller, *, timeout: float = _TIMEOUT) -> Any:
+def ask_mail(request: Request, caller: Caller, *, timeout: float = _MAIL_TIMEOUT) -> Any:
     """Ask the daemon on behalf of the caller, and return its document. Start a daemon if there is none.
 
     If a daemon ends before it has answered, the request is sent again. Messages have an idempotency key for that.
@@ -140,10 +141,12 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
     if not is_newer(__version__, error.version):
         raise error
     pid = current().request("POST", "/v1/stop")["pid"]
-    deadline = monotonic() + _TIMEOUT
+    deadline = monotonic() + _MAIL_TIMEOUT
     while daemon_pid(runtime_folder()) == pid:
         if monotonic() > deadline:
-            raise FairleadError(f"the daemon (pid {pid}) did not stop within {_TIMEOUT:g} s; end it with kill {pid}")
+            raise FairleadError(
+                f"the daemon (pid {pid}) did not stop within {_MAIL_TIMEOUT:g} s; end it with kill {pid}"
+            )
         sleep(_POLL_INTERVAL)
 
 
@@ -184,3 +187,42 @@ def _read(source: str, limit: int) -> bytes:
         return current().read_stdin(limit)
     with open(current().absolute(source), "rb") as file:
         return file.read(limit)
+
+
+def request_daemon(method: str, path: str, body: object = None, *, timeout: float = _TIMEOUT) -> Any:
+    """Ask the daemon, and start one if there is none, unless `FAIRLEAD_NO_DAEMON` forbids that.
+
+    If a daemon ends before it has answered, the request is sent to a new one.
+    """
+    try:
+        return current().request(method, path, body, timeout=timeout)
+    except DaemonUnavailable as error:
+        is_unresponsive = isinstance(error, DaemonNotResponding) and not isinstance(error, ConnectionLost)
+        if is_unresponsive or current().environ.get(NO_DAEMON_VARIABLE):
+            raise
+    ensure_daemon()
+    return current().request(method, path, body, timeout=timeout)
+
+
+def ensure_daemon(*, wait: bool = True) -> None:
+    """Start a daemon if none answers. With `wait`, return once it answers."""
+    if daemon_answers():
+        return
+    try:
+        start_daemon("--on-demand")
+    except OSError as error:
+        raise FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}") from None
+    deadline = monotonic() + _START_TIMEOUT
+    while wait and not daemon_answers():
+        if monotonic() > deadline:
+            raise FairleadError(f"the daemon did not answer within {_START_TIMEOUT:g} s; see: fairlead doctor")
+        sleep(_POLL_INTERVAL)
+
+
+def daemon_answers() -> bool:
+    """Return whether a daemon answers."""
+    try:
+        request("GET", "/v1/status")
+    except DaemonUnavailable:
+        return False
+    return True
