@@ -31,8 +31,8 @@ FAIRLEAD = BIN / "fairlead"
 
 DaemonProcess = subprocess.Popen[bytes] | ForkedDaemon
 
-PATIENCE = 30.0
-"""Seconds: far more than anything here takes on a busy machine."""
+PATIENCE = 60.0
+"""Seconds: far more than anything here takes on a busy machine, where the process of a store yields to all others."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class DaemonHome:
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
     is_forked: bool = True
-    """Whether daemons are forked where that makes no difference, instead of started by a new interpreter."""
+    """Whether daemons and some commands are forked where that makes no difference, instead of started by a new
+    interpreter."""
 
     @property
     def project(self) -> Path:
@@ -110,7 +111,12 @@ class DaemonHome:
 
     def fairlead(self, *words: str, **more: str) -> Done:
         """Run a command of a person's."""
-        return self.run([str(FAIRLEAD), *words], b"", **more)
+        env = self.environment(**more)
+        if not (self.is_forked and _is_run_by_python(words) and can_fork(env)):
+            return self.run([str(FAIRLEAD), *words], b"", **more)
+        command = [str(BIN / "python"), str(BIN / "fairlead-python"), *words]
+        code, stdout, stderr = fork_server().run(command, env, self.project)
+        return Done(code, stdout.decode(), stderr.decode())
 
     def run(self, command: list[str], stdin: bytes, **more: str) -> Done:
         """Run a process in the project."""
@@ -188,6 +194,12 @@ class DaemonHome:
         return sorted((self.state / "spool").glob("*.json"))
 
 
+def _is_run_by_python(words: tuple[str, ...]) -> bool:
+    """Return whether the program `fairlead` starts Python for a command whether there is a daemon or not."""
+    in_team = words[:1] == ("team",) and words[1:2] in {("join",), ("confirm",), ("remove",), ("leave",)}
+    return in_team or words[:1] in {("doctor",), ("hooks",), ("trust",), ("untrust",)}
+
+
 @contextmanager
 def scratch_home(**env: str) -> Iterator[DaemonHome]:
     """Make a home with a short path: a socket's may not be long."""
@@ -210,11 +222,13 @@ def end_all(home: DaemonHome) -> None:
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for a condition."""
+    """Wait for a condition. It is looked at less and less often: most of them ask a daemon, or start a process."""
     deadline = monotonic() + seconds
+    pause = 0.005
     while not condition():
         assert monotonic() < deadline, f"never came true: {what}"
-        sleep(0.005)
+        sleep(pause)
+        pause = min(pause * 1.25, 0.05)
 
 
 def processes() -> Iterator[tuple[int, list[bytes], list[bytes]]]:

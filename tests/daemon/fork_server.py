@@ -1,8 +1,9 @@
-"""A program that loads the daemon's modules once, and forks a daemon for each request.
+"""A program that loads the daemon's modules once, and forks a daemon for each request; or a process for a command.
 
-To load them takes most of the processor time of a daemon that lives for one test. A forked daemon is a process like any
-other: it has the descriptors, folder, umask, variables and command line that a new interpreter would have. The process
-of its store is forked too, before the daemon has threads: a process with threads cannot be forked safely.
+To load them takes most of the processor time of a daemon that lives for one test, and of a command of a person's. A
+forked process is like any other: it has the descriptors, folder, umask, variables and command line that a new
+interpreter would have. The process of a daemon's store is forked too, before the daemon has threads: a process with
+threads cannot be forked safely.
 
     PADDING=xxx… python fork_server.py DESCRIPTOR xxx…     see `forked_daemon.py`
 """
@@ -84,7 +85,7 @@ def _load() -> None:
 def _serve(connection: socket.socket) -> Callable[[], int]:
     """Answer requests. Returns in a forked process, with what that has to run."""
     while True:
-        message, files, _, _ = socket.recv_fds(connection, _MAX_MESSAGE, 2)
+        message, files, _, _ = socket.recv_fds(connection, _MAX_MESSAGE, 3)
         if not message:
             os._exit(0)
         request = json.loads(message)
@@ -95,7 +96,7 @@ def _serve(connection: socket.socket) -> Callable[[], int]:
             answer = os.fork()
             if answer == 0:
                 connection.detach()  # it is closed with all others
-                return _become_daemon(request, *files)
+                return _become_command(request, *files) if "words" in request else _become_daemon(request, *files)
             for file in files:
                 os.close(file)
         connection.sendall(json.dumps(answer).encode())
@@ -116,6 +117,14 @@ def _become_daemon(request: Mapping[str, Any], stdin: int, output: int) -> Calla
     starter = _StoreStarter(store, ours)
     vars(_process)["subprocess"] = SimpleNamespace(Popen=starter.start, DEVNULL=subprocess.DEVNULL)
     return lambda: run_daemon(request["command"][3:])
+
+
+def _become_command(request: Mapping[str, Any], *streams: int) -> Callable[[], int]:
+    from fairlead.cli.main import main as run_command
+
+    _become(request, *streams)
+    _set_command_line(request)
+    return lambda: run_command(request["words"])
 
 
 def _become_store(connection: socket.socket) -> Callable[[], int]:

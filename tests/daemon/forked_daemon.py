@@ -1,4 +1,4 @@
-"""Starts daemons by a fork of a process that has loaded their modules, see `fork_server.py`."""
+"""Starts daemons and commands by a fork of a process that has loaded their modules, see `fork_server.py`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ _WAIT_INTERVALS = (0.001, 0.01)
 
 
 class ForkedDaemon:
-    """A daemon that was forked, with what the tests use of `subprocess.Popen`."""
+    """A process that was forked, with what the tests use of `subprocess.Popen`."""
 
     def __init__(self, server: ForkServer, pid: int) -> None:
         self._server = server
@@ -97,6 +98,19 @@ class ForkServer:
         request = {"command": command, "env": env, "cwd": str(Path.cwd()), "umask": _umask()}
         with Path(os.devnull).open("rb") as nothing:
             return ForkedDaemon(self, self.ask(request, [nothing.fileno(), output]))
+
+    def run(self, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[int, bytes, bytes]:
+        """Run a command of a person's without input. Returns its exit code, stdout and stderr.
+
+        `command` is how an interpreter would be started: with the program, and its words.
+        """
+        request = {"command": command, "words": command[2:], "env": env, "cwd": str(cwd), "umask": _umask()}
+        with Path(os.devnull).open("rb") as nothing, TemporaryFile() as out, TemporaryFile() as err:
+            pid = self.ask(request, [nothing.fileno(), out.fileno(), err.fileno()])
+            code = ForkedDaemon(self, pid).wait()
+            out.seek(0)
+            err.seek(0)
+            return code, out.read(), err.read()
 
     def _close(self) -> None:
         self._connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from daemon.forked_daemon import ForkedDaemon, can_fork
 from team.small_disk import own_mounts
 
 if TYPE_CHECKING:
-    from daemon.daemon_home import DaemonHome
+    from daemon.daemon_home import DaemonHome, Done
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="daemons are forked on Linux only")
 
@@ -71,6 +72,20 @@ def test_it_looks_and_ends_like_a_started_one(home: DaemonHome) -> None:
     (home.folder / "daemon.err").unlink()
     assert look(home, is_forked=True) == started
     assert started[1:] == (0, [f"fairlead: listening at {home.socket}"])
+
+
+@pytest.mark.parametrize(
+    "command", [("hooks", "install"), ("trust", "--list"), ("hooks", "add", "no.py"), ("doctor", "x")]
+)
+def test_a_forked_command_prints_and_ends_like_a_started_one(home: DaemonHome, command: tuple[str, ...]) -> None:
+    def done(*, is_forked: bool) -> tuple[Done, list[tuple[str, int, bytes]]]:
+        home.is_forked = is_forked
+        shutil.rmtree(home.folder / ".claude", ignore_errors=True)
+        ended = home.fairlead(*command)
+        files = sorted(file for file in home.folder.rglob("*") if file.is_file() and file.name != "lock")
+        return ended, [(str(file), file.stat().st_mode, file.read_bytes()) for file in files if file.suffix == ".json"]
+
+    assert done(is_forked=True) == done(is_forked=False)
 
 
 def test_its_store_process_is_started_again_by_a_new_interpreter(home: DaemonHome) -> None:

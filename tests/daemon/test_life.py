@@ -227,6 +227,35 @@ def test_who_connects_while_daemons_change_is_answered_or_finds_none(home: Daemo
     assert set(seen) == {"200", "none"}
 
 
+ASKED_AS_IT_STOPS = """
+import os, signal, socket, time
+from fairlead.daemon._lifecycle import SocketFile
+from fairlead.daemon.command import main
+asking = socket.socket(socket.AF_UNIX)
+exists, remove = SocketFile.exists, SocketFile.remove
+def stand_still(file):
+    SocketFile.exists = exists
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.3)
+    return True
+def ask_and_remove(file):
+    SocketFile.remove = remove
+    asking.connect(file.path)
+    asking.sendall(b"GET /v1/status HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\n\\r\\n")
+    remove(file)
+SocketFile.exists, SocketFile.remove = stand_still, ask_and_remove
+code = main([])
+print(code, asking.recv(1 << 16).partition(b"\\r\\n")[0].decode())
+"""
+
+
+def test_who_has_asked_before_it_removes_its_socket_is_answered(home: DaemonHome) -> None:
+    """Also if it stood still, as on a busy machine, and does all that is due at once: it looks who is there first."""
+    done = home.run([sys.executable, "-c", ASKED_AS_IT_STOPS], b"")
+
+    assert done.stdout == "0 HTTP/1.1 200 OK\n", done
+
+
 def test_its_log_is_bounded(home: DaemonHome) -> None:
     log = home.state / "daemon.log"
     log.write_bytes(b"x" * 2_000_000)

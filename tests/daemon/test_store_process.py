@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from daemon.daemon_home import until
 from daemon.talk import talk
 
 from fairlead.daemon._metrics import resident_memory
 from fairlead.daemon.events._recorder import MAX_BACKLOG
-from fairlead.journal import DaemonRecord, EventRecord, Journal
-from fairlead.store import Store
+from fairlead.daemon.store import __main__ as store_program
+from fairlead.daemon.store._messages import Answer, Finish, MessageReader, SessionEvents, decode_reply
+from fairlead.daemon.store._messages import send as send_message
+from fairlead.daemon.store._writer import BATCH_SIZE
+from fairlead.journal import DaemonRecord, EventRecord, Journal, journal_folder
+from fairlead.store import Store, StoredEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from daemon.daemon_home import DaemonHome
 
 pytestmark = pytest.mark.usefixtures("new_interpreters")
@@ -84,16 +94,44 @@ def test_killed_again_and_again_it_stores_each_event_once(home: DaemonHome) -> N
 
 
 def test_a_question_sees_what_was_recorded_before_it(home: DaemonHome) -> None:
-    """However far the store is behind the journal."""
-    journal = Journal(str(home.state / "journal"))
-    for number in range(3000):
-        journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session="old"))
-    journal.close()
-    with home.daemon():
+    """The process cannot have stored it when it is asked: it is stopped meanwhile."""
+    with home.daemon(), ThreadPoolExecutor(1) as asking:
+        until(lambda: (home.status() or {})["stored"], "it has read what there is")
+        os.kill(store_pid(home), signal.SIGSTOP)
         send(home, "new")
+        answer = asking.submit(home.ask, "GET", "/v1/sessions/new/events")
+        os.kill(store_pid(home), signal.SIGCONT)
 
-        assert [row["event"] for row in home.ask("GET", "/v1/sessions/new/events")["events"]] == ["Stop"]
-        assert len(home.ask("GET", "/v1/sessions/old/events?limit=5")["events"]) == 5
+        assert [row["event"] for row in answer.result()["events"]] == ["Stop"]
+
+
+@pytest.mark.parametrize(("seconds", "seen"), [(math.inf, ["new"]), (0.0, [])])
+def test_a_question_waits_for_several_batches_but_not_for_ever(
+    seconds: float, seen: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How far it gets in a time depends on the machine: so it may wait for any time here, or not at all."""
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path))
+    monkeypatch.setattr(store_program, "_MAX_WAIT", seconds)
+    journal = Journal(journal_folder())
+    for number in range(3 * BATCH_SIZE):
+        session = "new" if number + 1 == 3 * BATCH_SIZE else "old"
+        journal.append(EventRecord(id=f"{number:016x}-1", at=float(number), event="Stop", session=session))
+    journal.close()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ThreadPoolExecutor(1) as feeding:
+        send_message(ours, SessionEvents(1, "new", 5))
+        fed = feeding.submit(lambda: store_program.StoreFeeder(theirs).run())
+        answer = next(reply for reply in replies(ours) if isinstance(reply, Answer))
+        send_message(ours, Finish())
+        fed.result()
+
+    assert [row.event.session for row in msgspec.json.decode(answer.value, type=list[StoredEvent])] == seen
+
+
+def replies(connection: socket.socket) -> Iterator[object]:
+    reader = MessageReader(connection)
+    while (messages := reader.receive()) is not None:
+        yield from map(decode_reply, messages)
 
 
 def test_the_memory_of_the_daemon_is_that_of_both(home: DaemonHome) -> None:

@@ -237,6 +237,13 @@ def _put_fairlead(prefix: Path) -> None:
     shutil.copy(own / "pyvenv.cfg", prefix)
     (prefix / "lib").symlink_to(own / "lib")
     (programs / "python").symlink_to(Path(sys.executable).resolve())
-    shutil.copy(Path(sysconfig.get_path("scripts"), "fairlead-hook"), programs)
-    (programs / "fairlead").write_text(_FAIRLEAD.format(python=programs / "python"))
-    (programs / "fairlead").chmod(0o755)
+    scripts = Path(sysconfig.get_path("scripts"))
+    shutil.copy(scripts / "fairlead-hook", programs)
+    in_python = ["fairlead-python"]
+    if (scripts / "fairlead").read_bytes().startswith(b"#!"):
+        in_python.append("fairlead")
+    else:
+        shutil.copy(scripts / "fairlead", programs)
+    for name in in_python:
+        (programs / name).write_text(_FAIRLEAD.format(python=programs / "python"))
+        (programs / name).chmod(0o755)

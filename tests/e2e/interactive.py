@@ -46,6 +46,7 @@ PATIENCE = 40.0
 
 _HEARS_WITHIN = 1.0
 _EXITS_WITHIN = 5.0
+_LOOK_INTERVAL = 0.1
 _WIDE, _HIGH = "160", "50"
 _READY = "? for shortcuts"
 
@@ -146,6 +147,7 @@ class Person(Terminal):
         while question in self.screen:
             if monotonic() > deadline:
                 return False
+            sleep(_LOOK_INTERVAL)
         return True
 
     # -- the client ------------------------------------------------------------------------------------
@@ -192,6 +194,7 @@ class Person(Terminal):
         while not self._exit_code:
             if monotonic() > deadline:
                 return False
+            sleep(_LOOK_INTERVAL)
         return True
 
     @property
@@ -271,6 +274,8 @@ def _tmux(machine: Machine, place: Room, *words: str) -> str:
 
 def _until(holds: Callable[[], object], what: str, screen: Callable[[], str] = str) -> None:
     deadline = monotonic() + PATIENCE
+    pause = 0.02
     while not holds():
         assert monotonic() < deadline, f"never came true: {what}\n{screen()}"
-        sleep(0.02)
+        sleep(pause)
+        pause = min(pause * 1.25, 0.2)  # each look starts processes

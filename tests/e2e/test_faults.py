@@ -134,35 +134,49 @@ def test_a_daemon_that_hangs_is_done_without_and_what_it_says_later_does_not_cou
 # -- the programs --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        ("ln -sf /bin/false {python}", "Python ended with exit code 1"),
-        ("rm {python}", "cannot run {python}: no such file"),
-        ("rm {python}; mkdir {python}", "cannot run {python}: permission denied"),
-        ("rm {python}; echo junk > {python}; chmod +x {python}", "cannot run {python}: not a program"),
-    ],
-    ids=["it fails", "it is gone", "it is a folder", "it is no program"],
-)
-def test_without_daemon_and_python_no_tool_runs(here: Machine, broken: str, reason: str) -> None:
-    python = str(here.python)
-
+def test_without_daemon_and_a_python_that_fails_no_tool_runs(here: Machine) -> None:
+    """It may have printed an answer, so the launcher adds none."""
     run = here.prompt(
         [
             here.when_warm([here.write("out/one")]),
-            after(f"{here.kill_daemon}; {broken.format(python=python)}", [here.write(".env")]),
+            after(f"{here.kill_daemon}; ln -sf /bin/false {here.python}", [here.write(".env")]),
             [bash("echo harmless")],
             "Done.",
         ]
     )
 
-    what = reason.format(python=python)
-    started = "ended" in what  # so it may have printed an answer, and the launcher adds none
-    complaint = "" if started else f"fairlead cannot handle this event: {what}{DOCTOR}\n"
-    _, *results = went_on(run, here, 4, complaint=complaint)
-    why = f"fairlead cannot check this call, so it is blocked: {what}{DOCTOR}"
-    shown = f"[{line(here, 'PreToolUse')}]: {why}\n" if started else why
+    _, *results = went_on(run, here, 4)
+    shown = f"[{line(here, 'PreToolUse')}]: {unchecked('Python ended with exit code 1')}\n"
     assert results == [f"PreToolUse:{tool} hook error: {shown}" for tool in ("Write", "Bash")]
+
+
+def test_without_daemon_and_python_no_tool_runs(here: Machine) -> None:
+    """It is gone, then a folder, then no program."""
+    python = here.python
+
+    run = here.prompt(
+        [
+            here.when_warm([here.write("out/one")]),
+            after(f"{here.kill_daemon}; rm {python}", [here.write(".env")]),
+            [bash("echo harmless")],
+            after(f"mkdir {python}", [here.write(".env")]),
+            [bash("echo harmless")],
+            after(f"rmdir {python}; echo junk > {python}; chmod +x {python}", [here.write(".env")]),
+            [bash("echo harmless")],
+            "Done.",
+        ]
+    )
+
+    reasons = [f"cannot run {python}: {what}" for what in ("no such file", "permission denied", "not a program")]
+    _, *results = went_on(run, here, 8, complaint=f"fairlead cannot handle this event: {reasons[-1]}{DOCTOR}\n")
+    assert results == [
+        f"PreToolUse:{tool} hook error: {unchecked(reason)}" for reason in reasons for tool in ("Write", "Bash")
+    ]
+
+
+def unchecked(reason: str) -> str:
+    """Why a call is blocked that cannot be checked."""
+    return f"fairlead cannot check this call, so it is blocked: {reason}{DOCTOR}"
 
 
 def line(here: Machine, event: str) -> str:
@@ -313,14 +327,22 @@ def test_an_agent_can_end_the_daemon_but_not_break_python(here: Machine) -> None
     assert results[2] == REFUSED
 
 
-@pytest.mark.parametrize(
-    "attempt",
-    ["cp /bin/true {launcher}", "ln -sf /bin/true {launcher}", "kill -9 $(cat {lock}); ln -sf /bin/true {python}"],
-)
-def test_an_agent_cannot_put_a_yes_man_in_fairleads_place(here: Machine, attempt: str) -> None:
+def test_an_agent_cannot_put_a_yes_man_in_fairleads_place(here: Machine) -> None:
     lock = here.state / "run/daemon.lock"
-    strike = bash(attempt.format(launcher=here.launcher, python=here.python, lock=lock))
+    first, *others = [
+        f"cp /bin/true {here.launcher}",
+        f"ln -sf /bin/true {here.launcher}",
+        f"kill -9 $(cat {lock}); ln -sf /bin/true {here.python}",
+    ]
+    write = here.write(".env")
 
-    run = here.prompt([here.when_warm([strike]), [here.write(".env")], "Done."])
+    run = here.prompt(
+        [
+            here.when_warm([bash(first)]),
+            [write],
+            *(turn for other in others for turn in ([bash(other)], [write])),
+            "Done.",
+        ]
+    )
 
-    went_on(run, here, 3)
+    assert went_on(run, here, 7)[1::2] == [REFUSED] * 3

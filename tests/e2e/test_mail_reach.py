@@ -194,24 +194,33 @@ def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None
         assert person.room.requests()[-1].holds("two")
 
 
-@pytest.mark.parametrize("how", ["is killed", "stops"])
-def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path, how: str) -> None:
+def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path) -> None:
+    """The first is killed, the second stops."""
     with with_mail(client, "--stay", "wake") as here:
-        with at_terminal(here, script=["Woken by the next daemon."]) as person:
+        lock = here.state / "run/daemon.lock"
+        with at_terminal(here, script=["Woken by the second daemon.", "Woken by the third daemon."]) as person:
             person.until(lambda: is_listening(person), "it listens")
-            first = (here.state / "run/daemon.lock").read_text()
-            if how == "stops":
-                assert person.fairlead("daemon", "stop", "--yes").returncode == 0
-            else:
-                assert person.room.run("sh", "-c", here.kill_daemon).returncode == 0
+            before = lock.read_text()
+            assert person.room.run("sh", "-c", here.kill_daemon).returncode == 0
+            is_woken_at_another(person, before, "The build is broken", "Woken by the second daemon.")
 
-            person.until(lambda: is_listening(person), "it listens at the next daemon")
-            assert (here.state / "run/daemon.lock").read_text() != first
-            sent = person.fairlead("send", agents(person)[0]["name"], "The build is broken")
-            assert "listening now" in sent.stdout, sent
-            person.sees("Woken by the next daemon.")
-        (request,) = person.room.requests()
-        assert request.holds("The build is broken")
+            before = lock.read_text()
+            assert person.fairlead("daemon", "stop", "--yes").returncode == 0
+            is_woken_at_another(person, before, "The build is green", "Woken by the third daemon.")
+        first, second = person.room.requests()
+        assert first.holds("The build is broken")
+        assert second.holds("The build is green")
+
+
+def is_woken_at_another(person: Person, before: str, subject: str, answer: str) -> None:
+    """Wait until the agent listens at another daemon than before, and see that a message wakes it."""
+    person.until(lambda: is_listening(person), "it listens at the next daemon")
+    assert (person.machine.state / "run/daemon.lock").read_text() != before
+    sent = person.fairlead("send", agents(person)[0]["name"], subject)
+    assert "listening now" in sent.stdout, sent
+    person.sees(answer)
+    person.is_idle()
+    person.until(lambda: is_listening(person), "it listens again")
 
 
 def test_a_subagent_acts_as_itself_and_has_mail_of_its_own(client: Path) -> None:

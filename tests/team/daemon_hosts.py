@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import uuid
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -17,10 +18,12 @@ from team.small_disk import small_disk
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from daemon.clients import Client
     from daemon.daemon_home import DaemonHome, DaemonProcess, Done
     from team.network import HostNetwork
+    from team.postgres_server import PostgresServer
     from team.small_disk import SmallDisk
 
 
@@ -124,6 +127,48 @@ def member(host: TeamHost, url: str, first: TeamHost | None = None) -> TeamHost:
     if first is not None:
         first.confirm(host)
     return host
+
+
+@dataclass(frozen=True)
+class PreparedTeam:
+    """Two members that were made once. To join takes a host a second of processor time."""
+
+    database: str
+    """Their relay. A test has a copy of it."""
+    folder: Path
+    """What each has kept."""
+
+    def members(self, alpha: TeamHost, beta: TeamHost, database: str) -> tuple[TeamHost, TeamHost]:
+        """Make two hosts these members, with a copy of the relay."""
+        for host in (alpha, beta):
+            host.stop()
+            (host.home.state / _MEMBERSHIP).parent.mkdir(mode=0o700, exist_ok=True)
+            for name in _KEPT_BY_MEMBERS:
+                shutil.copy(self.folder / host.name / name, host.home.state / name)
+            file = host.home.state / _MEMBERSHIP
+            file.write_text(file.read_text().replace(self.database, database))
+        for host in (alpha, beta):
+            host.start()
+        for host in (alpha, beta):
+            until(host.is_connected, f"{host.name} is connected")
+        return alpha, beta
+
+
+_MEMBERSHIP = "team/membership.json"
+_KEPT_BY_MEMBERS = (_MEMBERSHIP, "mail.db")
+
+
+def prepare_team(server: PostgresServer, folder: Path) -> PreparedTeam:
+    """Make two members, and keep what they have kept."""
+    database = server.create_database()
+    with team_host("alpha") as alpha, team_host("beta") as beta:
+        member(beta, server.url(database), member(alpha, server.url(database)))
+        for host in (alpha, beta):
+            host.stop()
+            for name in _KEPT_BY_MEMBERS:
+                (folder / host.name / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(host.home.state / name, folder / host.name / name)
+    return PreparedTeam(database, folder)
 
 
 def shown(agent: Client) -> str:

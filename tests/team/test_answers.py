@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from daemon.asking import ALLOW, ask, questions, turn_on
 from daemon.daemon_home import FAIRLEAD, until
-from team.daemon_hosts import TeamHost, member, team_host
+from team.daemon_hosts import TeamHost, team_host
 from team.stale_snapshots import stale_snapshots
 
 from fairlead.journal import CommandsRecord
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from daemon.asking import Asking
+    from team.daemon_hosts import PreparedTeam
     from team.postgres_server import PostgresServer
 
 ON = "attention: {answer: true}\nteam: {answers: [beta]}\n"
 
 
 @pytest.fixture(scope="module")
-def members(postgres_server: PostgresServer, shared_database: str) -> Iterator[tuple[TeamHost, TeamHost]]:
-    """Two members, for all tests: to make them takes seconds."""
+def members(prepared_team: PreparedTeam, shared_database: str) -> Iterator[tuple[TeamHost, TeamHost]]:
+    """Two members, for all tests."""
     with team_host("alpha") as alpha, team_host("beta") as beta:
-        url = postgres_server.url(shared_database)
-        yield member(alpha, url), member(beta, url, alpha)
+        yield prepared_team.members(alpha, beta, shared_database)
 
 
 @pytest.fixture

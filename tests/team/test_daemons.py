@@ -9,6 +9,7 @@ import signal
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import pytest
 from daemon.clients import client
 from daemon.daemon_home import FAIRLEAD, scratch_home, until
 from team.daemon_hosts import TeamHost, letters, member, shown
@@ -109,15 +110,29 @@ def test_a_daemon_that_is_killed_in_between_sends_and_takes_everything_once(team
     assert re.findall(r"message-\d", text) == [f"message-{number}" for number in range(6)]
 
 
-def test_mail_of_a_host_that_is_not_confirmed_waits_until_it_is(alpha: TeamHost, beta: TeamHost, url: str) -> None:
+@pytest.mark.parametrize("is_mail_first", [False, True])
+def test_mail_of_a_host_that_is_not_confirmed_waits_until_it_is(
+    alpha: TeamHost, beta: TeamHost, postgres_server: PostgresServer, database: str, *, is_mail_first: bool
+) -> None:
+    """Also if alpha, which stands still, finds the mail before it has heard of the host."""
+    url = postgres_server.url(database)
     member(alpha, url)
-    beta.join(url)
-    asker, other = beta.agent(), alpha.agent()
+    other = alpha.agent()
     name = f"{other.name}@alpha"
+    published = "SELECT encode(body, 'escape') FROM fairlead.snapshots"
+    until(lambda: other.name in repr(postgres_server.execute(published, database)), "the relay has the agent")
+    daemon = alpha.daemon
+    assert daemon is not None
+    if is_mail_first:
+        daemon.send_signal(signal.SIGSTOP)
+    beta.join(url)
+    asker = beta.agent()
     until(lambda: beta.knows(name), "beta knows the agent of alpha")
 
     asker.send(name, "let me in")
 
+    until(lambda: beta.status()["pushed"] == 1, "the relay has it")
+    daemon.send_signal(signal.SIGCONT)
     until(lambda: alpha.host("beta").get("waiting"), "alpha has it, and does not deliver it")
     until(lambda: "beta wants to join your team" in alpha.user_mail(), "the person is told")
     assert "let me in" not in shown(other)

@@ -65,10 +65,9 @@ def is_copied(host: TeamHost, count: int) -> None:
 
 
 def test_the_history_of_the_team_has_the_sessions_of_all_hosts(
-    alpha: TeamHost, beta: TeamHost, postgres_server: PostgresServer, database: str
+    team: tuple[TeamHost, TeamHost], postgres_server: PostgresServer, database: str
 ) -> None:
-    member(alpha, postgres_server.url(database))
-    member(beta, postgres_server.url(database), alpha)
+    alpha, beta = team
     before = beta.agent()
     before.hook("UserPromptSubmit", prompt="before it was wanted")
     set_up(beta, "{events: all}")
@@ -146,10 +145,9 @@ def test_without_the_relay_the_others_are_shown_as_they_were_and_what_happens_wa
 
 @pytest.mark.timeout(120)
 def test_what_a_member_has_not_signed_is_not_shown_and_a_removed_host_is_forgotten(
-    alpha: TeamHost, beta: TeamHost, postgres_server: PostgresServer, database: str
+    team: tuple[TeamHost, TeamHost], postgres_server: PostgresServer, database: str
 ) -> None:
-    member(alpha, postgres_server.url(database))
-    member(beta, postgres_server.url(database), alpha)
+    alpha, beta = team
     set_up(alpha, "{events: blocked, giveUpDays: 2}")
     set_up(beta, "{events: all}")
     remote, asker = work(beta, "the true prompt"), alpha.agent()

@@ -138,19 +138,19 @@ def asking(*numbers: int) -> Session:
 async def test_all_of_a_long_question_is_in_the_detail_and_keys_scroll_it(daemon: FakeDaemon) -> None:
     """The list has its beginning, as the daemon lists it."""
     daemon.sessions.clear()
-    daemon.whole["long"] = asking(*range(3000))
+    daemon.whole["long"] = asking(*range(1000))
     daemon.put(bounded(daemon.whole["long"]))
     async with watching(source=SessionSource(str(daemon.socket_path)), sessions=[]) as (app, pilot):
         await until(lambda: "long" in app.sessions.sessions and not app._is_draw_pending)
         await pilot.press("n")
-        await until(lambda: app.question.count == 3000)
+        await until(lambda: app.question.count == 1000)
         await until(lambda: "J K scroll" in app.text_lines["name"].text)
         await pilot.press("J")
         await pilot.pause()
         assert app.question.top == 1
-        await pilot.press("K", *["ctrl+f"] * 600)
+        await pilot.press("K", *["ctrl+f"] * 200)
         await pilot.pause()
-        assert any("+line 2999" in line for line in lines_of(app))
+        assert any("+line 999" in line for line in lines_of(app))
         assert not any("\x1b" in line for line in lines_of(app))
 
 

@@ -36,6 +36,9 @@ DEFAULT_IDLE = 1800.0
 
 _GRACEFUL_SHUTDOWN = 5
 """Seconds that requests in progress have at the end."""
+_LAST_LOOK = 0.02
+"""Seconds between removing the socket and the end of accepting. The signal and uvicorn's next look at `should_exit` may
+be handled one after the other: those who connected before would not be seen, and their connections be reset."""
 _LAG_INTERVAL = 0.1
 _MINUTE = 60.0
 _SPOOL_INTERVAL = 0.25
@@ -127,6 +130,7 @@ class _Server(uvicorn.Server):
         self.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await asyncio.sleep(_LAST_LOOK)
         self.listener.close()
         await super().shutdown(sockets)
 

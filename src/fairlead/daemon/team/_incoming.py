@@ -60,7 +60,8 @@ class Incoming:
         """Receive the packets of one host. Return whether more of its packets can be received."""
         state = self._roster.state(origin)
         if state != "removed" and (origin not in self._roster.hosts or state == "pending"):
-            self._roster.read(self._relay)  # the host may have been confirmed a moment ago
+            if self._roster.read(self._relay):  # the host may have joined or been confirmed a moment ago
+                self._notices.notify_pending(self._service, self._roster)
             self._directory.update_hosts(self._service, self._roster)
             state = self._roster.state(origin)
         if state == "removed":
