@@ -190,4 +190,4 @@ def test_doctor_shows_that_a_file_has_changed_since_a_session_began(project: Pat
     load_session_policy(caller, str(project))
     assert "policy.session" not in findings(project)
     (project / ".fairlead.yaml").write_text("stop: {}\n")
-    assert "has changed since 1 running sessions began" in findings(project)["policy.session"]
+    assert "has changed since a running session began" in findings(project)["policy.session"]
