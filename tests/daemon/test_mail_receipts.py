@@ -16,6 +16,7 @@ from daemon.daemon_home import LAUNCHER, until
 from daemon.talk import connect, request
 from daemon.test_mail_acks import answer
 
+from fairlead.daemon.mail._receipts import Receipts
 from fairlead.journal import Caller, EventRecord, spool_record
 
 if TYPE_CHECKING:
@@ -168,3 +169,22 @@ def test_mail_whose_receipt_cannot_be_kept_stays_queued(posted: DaemonHome, fox:
 
     folder.unlink()
     assert "hello" in owl.hook("UserPromptSubmit", prompt="hi").stdout
+
+
+def test_a_receipt_that_is_closed_as_soon_as_it_is_written_does_not_count_as_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread finds the file of a reader that is dead already, and closes it before the mail is marked."""
+    monkeypatch.setenv("FAIRLEAD_HOME", str(tmp_path))
+    receipts, write = Receipts(), Receipts._write
+
+    def write_and_close(self: Receipts, showing: str, pid: int) -> None:
+        write(self, showing, pid)
+        assert self.abandoned() == [showing]
+        self.close(showing)
+
+    monkeypatch.setattr(Receipts, "_write", write_and_close)
+    with subprocess.Popen(["true"]) as reader:
+        pass
+    receipts.open("1-a", reader.pid)
+    assert receipts.state("1-a") == "unknown", "so the mail is queued again if its reply is not delivered"

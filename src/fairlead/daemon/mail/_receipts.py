@@ -40,11 +40,14 @@ class Receipts:
 
     def open(self, showing: str, pid: int) -> None:
         """Create the file of a receipt. Raises `MailUnreachable` if that fails: then no mail may be shown."""
+        self._opened[showing] = (
+            None  # first: from then on another thread may find the file, its reader dead, and close it
+        )
         try:
             self._write(showing, pid)
         except OSError as error:
+            self._opened.pop(showing, None)
             raise MailUnreachable(f"the mail is not shown, because no receipt can be kept: {error.strerror}") from None
-        self._opened[showing] = None
         while len(self._opened) > _MAX_OPENED:
             self._opened.popitem(last=False)
 
