@@ -1,4 +1,4 @@
-"""The form in which a question is answered: its text, and the effects of keys. Knows no screen and no daemon.
+"""The form in which a question is answered: its text, and the effects of keys. Needs neither a screen nor a daemon.
 
 The key that allows differs from the key that opens the form, so that a key pressed twice allows nothing.
 """
