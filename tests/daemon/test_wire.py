@@ -11,8 +11,14 @@ from daemon.talk import connect, read_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.daemon.events._messages import HookReply, read_request, read_target
-from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply
+from fairlead.daemon.events._messages import (
+    HookReply,
+    NotHookRequest,
+    RequestReader,
+    encode_reply,
+    read_request,
+    read_target,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,14 @@ import pytest
 from fairlead.clients import Choice
 from fairlead.daemon.answers._questions import Question
 from fairlead.daemon.team.answers._packets import decode_answer
-from fairlead.daemon.team.answers._published import NOT_PUBLISHED, PublishedQuestions
-from fairlead.daemon.team.answers._questions import HIDDEN, TOO_LONG, read_questions, redacted_question
+from fairlead.daemon.team.answers._published import (
+    HIDDEN,
+    NOT_PUBLISHED,
+    TOO_LONG,
+    PublishedQuestions,
+    read_questions,
+    redacted_question,
+)
 
 QUESTION = Question(id="k7qd3", event="e1", session="s1", tool="Bash", text="make", asked=5.25, expires=9.5)
 

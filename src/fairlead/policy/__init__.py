@@ -9,7 +9,6 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fairlead.policy._hook_file_states import HookFileState, hook_file_states
     from fairlead.policy._time_spans import is_within_hours
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, plan_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
         read_hook_file,
         runs_if_listed,
     )
-    from fairlead.policy.trust._report import FileTrust, changed_meanings, trust_states
+    from fairlead.policy.trust._report import FileTrust, HookFileState, changed_meanings, hook_file_states, trust_states
     from fairlead.policy.trust._session_policy import load_session_policy
     from fairlead.policy.trust._session_snapshots import PolicySnapshot, SessionCaller, mark_notified, was_notified
     from fairlead.policy.trust._store import TrustedFile, list_trusted, read_trusted, remove_trusted, write_trusted
@@ -190,14 +189,14 @@ __getattr__ = lazy_exports(
         "commands._prompts": ("context_rule_applies",),
         "config._conclaude": ("conclaude_differences", "conclaude_sections"),
         "config._disk_cache": ("CachedPolicy",),
-        "config._errors": ("MAX_MISTAKES", "Diagnostic", "PolicyError"),
+        "config._errors": ("Diagnostic", "MAX_MISTAKES", "PolicyError"),
         "config._files": (
             "LoadedPolicy",
             "NotCached",
             "Notice",
-            "find_policy_files",
-            "find_layers",
             "find_hints",
+            "find_layers",
+            "find_policy_files",
             "has_decided_events",
             "load_policy",
             "load_user_wide",
@@ -211,7 +210,7 @@ __getattr__ = lazy_exports(
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
-        "_hook_file_states": ("HookFileState", "hook_file_states"),
+        "trust._report": ("FileTrust", "HookFileState", "changed_meanings", "hook_file_states", "trust_states"),
         "_time_spans": ("is_within_hours",),
         "config._types": (
             *(
@@ -249,7 +248,6 @@ __getattr__ = lazy_exports(
             "read_hook_file",
             "runs_if_listed",
         ),
-        "trust._report": ("FileTrust", "changed_meanings", "trust_states"),
         "trust._session_policy": ("load_session_policy",),
         "trust._store": ("TrustedFile", "list_trusted", "read_trusted", "remove_trusted", "write_trusted"),
         "trust._withheld": ("withheld_settings",),

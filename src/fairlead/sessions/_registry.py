@@ -47,7 +47,7 @@ from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIO
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import AttentionNeeded, Session
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
-from fairlead.sessions.transitions._answered import with_answer
+from fairlead.sessions.transitions._activity import with_answer
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._tools import started_subagent, starts_subagent
 

@@ -19,17 +19,7 @@ if TYPE_CHECKING:
         RelayUnreachable,
         TeamError,
     )
-    from fairlead.team._history_types import (
-        HistoryFilter,
-        JournalMark,
-        TeamEvent,
-        TeamSession,
-    )
-    from fairlead.team._keys import (
-        PrivateKey,
-        fingerprint,
-        generate_key,
-    )
+    from fairlead.team._keys import PrivateKey, fingerprint, generate_key
     from fairlead.team._membership import (
         Membership,
         RelaySource,
@@ -41,12 +31,7 @@ if TYPE_CHECKING:
         save_membership,
         update_membership,
     )
-    from fairlead.team._names import (
-        check_host_name,
-        check_relay_url,
-        default_host_name,
-        redact_url,
-    )
+    from fairlead.team._names import check_host_name, check_relay_url, default_host_name, redact_url
     from fairlead.team._signatures import (
         sign_certificate,
         sign_event,
@@ -61,12 +46,7 @@ if TYPE_CHECKING:
         verify_session,
         verify_snapshot,
     )
-    from fairlead.team._trust import (
-        Anchor,
-        Trust,
-        evaluate_trust,
-        merge_certificates,
-    )
+    from fairlead.team._trust import Anchor, Trust, evaluate_trust, merge_certificates
     from fairlead.team._types import (
         MAX_PACKET_BYTES,
         Certificate,
@@ -83,6 +63,7 @@ if TYPE_CHECKING:
         Verdict,
         Welcome,
     )
+    from fairlead.team.history import HistoryFilter, JournalMark, TeamEvent, TeamSession
 
 __all__ = [
     "MAX_PACKET_BYTES",
@@ -156,17 +137,8 @@ __getattr__ = lazy_exports(
             "RelayUnreachable",
             "TeamError",
         ),
-        "_history_types": (
-            "HistoryFilter",
-            "JournalMark",
-            "TeamEvent",
-            "TeamSession",
-        ),
-        "_keys": (
-            "PrivateKey",
-            "fingerprint",
-            "generate_key",
-        ),
+        "history": ("HistoryFilter", "JournalMark", "TeamEvent", "TeamSession"),
+        "_keys": ("PrivateKey", "fingerprint", "generate_key"),
         "_membership": (
             "Membership",
             "RelaySource",
@@ -178,12 +150,7 @@ __getattr__ = lazy_exports(
             "save_membership",
             "update_membership",
         ),
-        "_names": (
-            "check_host_name",
-            "check_relay_url",
-            "default_host_name",
-            "redact_url",
-        ),
+        "_names": ("check_host_name", "check_relay_url", "default_host_name", "redact_url"),
         "_signatures": (
             "sign_certificate",
             "sign_event",
@@ -198,22 +165,17 @@ __getattr__ = lazy_exports(
             "verify_session",
             "verify_snapshot",
         ),
-        "_trust": (
-            "Anchor",
-            "Trust",
-            "evaluate_trust",
-            "merge_certificates",
-        ),
+        "_trust": ("Anchor", "Trust", "evaluate_trust", "merge_certificates"),
         "_types": (
-            "MAX_PACKET_BYTES",
             "Certificate",
+            "Changes",
             "Hello",
             "Host",
             "HostState",
-            "RelayLeases",
+            "MAX_PACKET_BYTES",
             "Packet",
+            "RelayLeases",
             "RelayLoad",
-            "Changes",
             "Snapshot",
             "SnapshotKind",
             "TeamLease",

@@ -15,9 +15,9 @@ import msgspec
 from fairlead.team._keys import verify
 
 if TYPE_CHECKING:
-    from fairlead.team._history_types import TeamEvent, TeamSession
     from fairlead.team._keys import PrivateKey
     from fairlead.team._types import Certificate, Packet, Snapshot, TeamLease
+    from fairlead.team.history import TeamEvent, TeamSession
 
 _PACKET: Final = b"fairlead-parcel-1\0"
 _SNAPSHOT: Final = b"fairlead-snapshot-1\0"

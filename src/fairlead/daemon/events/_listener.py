@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.daemon._peer import is_own_user, peer_pid
 from fairlead.daemon.commands._service import PREFIX, parse_command_request
-from fairlead.daemon.events._messages import PLAN
-from fairlead.daemon.events._wire import NotHookRequest, RequestReader, encode_reply, parse_wait_request
+from fairlead.daemon.events._messages import PLAN, NotHookRequest, RequestReader, encode_reply, parse_wait_request
 from fairlead.daemon.http._resumed import ResumedHttpProtocol
 from fairlead.policy import shared_lookups
 

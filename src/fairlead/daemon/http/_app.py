@@ -21,8 +21,7 @@ from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._history_routes import history_routes
 from fairlead.daemon.http._mail_routes import mail_routes
 from fairlead.daemon.http._session_routes import session_routes
-from fairlead.daemon.http._team_routes import team_routes
-from fairlead.daemon.http._team_stream import team_stream_routes
+from fairlead.daemon.http._team_routes import team_routes, team_stream_routes
 from fairlead.daemon.http._wait_routes import wait_routes
 from fairlead.events import MAX_PAYLOAD
 

@@ -1,4 +1,7 @@
-"""The HTTP routes for `fairlead team`. Changes of the team are refused below an agent's session."""
+"""The HTTP routes for `fairlead team`, and the stream of other hosts' sessions for `fairlead watch`.
+
+Changes of the team are refused below an agent's session.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fairlead.clients import client_above
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
 
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.team._connection import TeamConnection
+    from fairlead.daemon.team._feed import TeamFeed
     from fairlead.daemon.team._service import TeamService
     from fairlead.daemon.team._service_holder import TeamServiceHolder
     from fairlead.team import Verdict
@@ -31,6 +35,7 @@ _FORBIDDEN = 403
 _CONFLICT = 409
 _UNAVAILABLE = 503
 _TIMEOUT = 20.0
+_NOT_FOUND = 404
 
 
 class HostRequest(msgspec.Struct, frozen=True):
@@ -138,3 +143,21 @@ def _for_person(serve: Serve) -> Serve:
             return PlainTextResponse(str(error), _CONFLICT)
 
     return checked
+
+
+def team_stream_routes(daemon: Daemon) -> list[Route]:
+    """Return the route."""
+
+    async def stream(_: Request) -> Response:
+        team = daemon.team.service
+        if team is None:
+            return PlainTextResponse("this host is in no team", _NOT_FOUND)
+        headers = {"cache-control": "no-store"}
+        return StreamingResponse(_events(team.feed), media_type="text/event-stream", headers=headers)
+
+    return [Route("/v1/team/stream", stream)]
+
+
+async def _events(feed: TeamFeed) -> AsyncIterator[bytes]:
+    async for events in feed.follow():
+        yield b"".join(b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(data)) for kind, data in events)

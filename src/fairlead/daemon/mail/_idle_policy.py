@@ -19,8 +19,7 @@ from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.daemon.mail._receipts import reader_pid, unique_showing
-from fairlead.daemon.mail._turn_limit import TurnLimiter
-from fairlead.daemon.mail._turn_notices import send_hold_notices
+from fairlead.daemon.mail._turn_limit import TurnLimiter, send_hold_notices
 from fairlead.decide import WAKE_EVENTS, find_event_policy, idle_settings
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord

@@ -1,7 +1,8 @@
 """Limits the turns that mail causes without the user, so that two agents do not answer each other all night.
 
 A turn is automatic if mail keeps an agent from stopping, or wakes it. After too many automatic turns, in one thread or
-within an hour, mail is held until the user writes a prompt in the session, or a message to the agent.
+within an hour, mail is held until the user writes a prompt in the session, or a message to the agent. The user and the
+senders get a notice.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.mail import USER
+from fairlead.mail import FAIRLEAD, USER, Draft, MailError
 from fairlead.paths import make_private, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fairlead.decide import IdleSettings
-    from fairlead.mail import Message
+    from fairlead.mail import Agent, Message, MessageService
+
 
 _HOUR = 3600.0
 _MAX_AGENTS = 1000
 _MAX_TURNS = 1000
 _MAX_THREADS = 200
+_WITHOUT_NOTICE = frozenset({USER.name, FAIRLEAD.name})
+_MAX_SENDERS = 10
 
 
 class AgentTurns(msgspec.Struct):
@@ -136,3 +140,33 @@ def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, 
     if limit and queued and all(turns.threads.get(message.thread, 0) >= limit for message in queued):
         return f"{limit} automatic turns in one thread"
     return ""
+
+
+def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
+    """Send the notices. Errors are ignored, because `fairlead status` shows the reason, too."""
+    senders = list(dict.fromkeys(message.sender for message in queued if message.sender not in _WITHOUT_NOTICE))
+    count = f"{len(queued)} message{'' if len(queued) == 1 else 's'}"
+    to_user = Draft(
+        to=(USER.name,),
+        subject=f"Mail for {agent.name} waits for you: {reason}",
+        body=(
+            f"{count} from {', '.join(senders) or FAIRLEAD.name} to {agent.name} wait, because mail has kept it going "
+            f"for {reason} without you.\nTo let it go on, write a prompt in its session, or send it a message: "
+            f'fairlead send {agent.name} "…". The limits are mail.maxTurnsPerThread and mail.maxTurnsPerHour.'
+        ),
+    )
+    to_senders = [
+        Draft(
+            to=(name,),
+            subject=f"Your mail to {agent.name} waits for a person: {reason}",
+            body=f"It is shown to {agent.name} after the user's next message to the agent. Do not send it again.",
+            priority="low",
+        )
+        for name in senders[:_MAX_SENDERS]
+        if name != agent.name
+    ]
+    for draft in (to_user, *to_senders):
+        try:
+            service.send(FAIRLEAD, draft)
+        except MailError:
+            continue

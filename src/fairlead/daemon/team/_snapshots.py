@@ -13,8 +13,7 @@ import msgspec
 
 from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.http._mail_documents import DeliveryTime, Presence, delivery_time, presence, session_of
-from fairlead.daemon.team.answers._published import PublishedQuestions
-from fairlead.daemon.team.answers._questions import read_questions
+from fairlead.daemon.team.answers._published import PublishedQuestions, read_questions
 from fairlead.errors import FairleadError
 from fairlead.journal import redact_for_others
 from fairlead.policy import load_user_wide

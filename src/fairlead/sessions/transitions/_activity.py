@@ -1,19 +1,23 @@
 """What a session is doing, derived from its open calls, agents and tasks. The rules that all events share.
 
 In a turn the oldest question to the user comes first, then the newest thing that runs; otherwise the agent thinks.
-Between turns the state follows from what runs in the background.
+Between turns the state follows from what runs in the background. A question that the user has answered outside of the
+client, which no event reports, is cleared.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairlead.sessions._session import IDLE, THINKING, AttentionNeeded, Working
+from msgspec.structs import replace
+
+from fairlead.sessions._session import IDLE, THINKING, AttentionNeeded, Evidence, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairlead.sessions._session import Agent, OpenCall, Session, State, Task
+
 
 Changes: TypeAlias = dict[str, Any]
 """Fields of a session and their new values. Three keys are not fields, but messages to `apply`:
@@ -28,6 +32,7 @@ NOT_BUSY_TASK_TYPES = frozenset({"shell", "bash", "local_bash", "monitor", "team
 idle (its own session knows)."""
 
 _FINISHED_STATUSES = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
+_WHY = "it was answered outside of the client"
 
 
 def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
@@ -95,3 +100,20 @@ def with_corrected_state(session: Session, **changes: Any) -> Changes:
         changes.pop("state")
         changes.pop("about")
     return changes
+
+
+def with_answer(session: Session, tool: str, question: str, at: float) -> Session:
+    """Return the session without a question about a call of `tool`; unchanged if that question is not open."""
+    if session.ended is not None or type(session.state) is not AttentionNeeded:
+        return session
+    calls = dict(session.calls)
+    asked = (name for name, call in calls.items() if call.asked and (call.tool, call.question) == (tool, question))
+    name = next(asked, "")
+    if name:
+        calls[name] = replace(calls[name], asked="", question="")
+    elif session.state.about != question:
+        return session
+    state, about = state_in_turn(calls, session.agents)
+    since = session.since if state == session.state else at
+    evidence = Evidence("PermissionRequest", at, about.tool if about else tool, about.path if about else "", why=_WHY)
+    return replace(session, calls=calls, state=state, since=since, evidence=evidence)

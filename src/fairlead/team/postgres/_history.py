@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.team._history_types import JournalMark, TeamEvent, TeamSession
+from fairlead.team.history import JournalMark, TeamEvent, TeamSession
 from fairlead.team.postgres import _history_statements as sql
 from fairlead.team.postgres._connection import delete_in_steps
 from fairlead.team.postgres._statement_runner import StatementRunner
@@ -12,7 +12,7 @@ from fairlead.team.postgres._statement_runner import StatementRunner
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.team._history_types import HistoryFilter
+    from fairlead.team.history import HistoryFilter
 
 _END: Final = float("inf")
 _LAST_TEXT: Final = "\U0010ffff"

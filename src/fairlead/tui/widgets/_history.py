@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from textual.events import Click, Key, Resize
 
     from fairlead.sessions import AbsenceSummary, SessionHistory
-    from fairlead.tui._history_source import HistorySource
+    from fairlead.tui._history import HistorySource
     from fairlead.tui.model._layout import StyledText
     from fairlead.tui.widgets._themes import Palette
 
