@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from bench import own_hooks
+from bench import user_hooks
 from bench._harness import Timing, wall_time
 from bench._home import Clients, Home, daemon, scratch_home
 from bench._peers import OTHER, SESSION
@@ -36,7 +36,7 @@ _UNREAD = 20
 _FEED_TIMEOUT = 1_200.0
 _BODY = "What was found, in a few lines.\n" * 4
 _POLL_INTERVAL = 0.1
-EVENTS = ("PreToolUse, Edit", "PreToolUse, an own hook", "Stop, one command", "SubagentStop, one command")
+EVENTS = ("PreToolUse, Edit", "PreToolUse, a user hook", "Stop, one command", "SubagentStop, one command")
 COMMANDS: dict[str, list[str]] = {
     "send": ["--subject", "x", "Hello."],
     "inbox": [],
@@ -139,11 +139,11 @@ def _begin(home: Home, server: Daemon, clients: Clients, session: str) -> str:
 def _events(home: Home) -> dict[str, Variant]:
     checks = home.project(1)
     (checks / ".fairlead.yaml").write_text(CHECKS)
-    own = own_hooks.project(home)
+    own = user_hooks.project(home)
     edit = {"tool_name": "Edit", "tool_input": {"file_path": str(home.project() / "src/main.py")}}
     payloads = {
         "PreToolUse, Edit": make_payload("PreToolUse", cwd=str(home.project()), **edit),
-        "PreToolUse, an own hook": make_payload(
+        "PreToolUse, a user hook": make_payload(
             "PreToolUse", cwd=str(own), tool_name="Bash", tool_input={"command": "git status"}
         ),
         "Stop, one command": make_payload("Stop", cwd=str(checks), session_id="checks"),

@@ -1,4 +1,4 @@
-"""Fairlead compared with similar programs, in one run: events, commands, own hooks, and a hundred hooks at once.
+"""Fairlead compared with similar programs, in one run: events, commands, user hooks, and a hundred hooks at once.
 
 All work under the same policy file. `peers.md` says how to get the peers; the row of a missing one says so.
 """

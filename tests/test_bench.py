@@ -67,8 +67,8 @@ ROWS = [
     ("launcher: fairlead-hook PreToolUse, Edit", "the launcher in Python", ""),
     ("launcher: fairlead-hook PreToolUse, Edit", "the launcher, no daemon", ""),
     ("launcher: fairlead-hook Stop, one command", "bash -c true", "≤ 4.5 ms"),
-    ("own hooks: fairlead-hook PreToolUse, a hook that the policy lists", "a Python script, same check", "≤ 0.5 x"),
-    ("own hooks: fairlead-hook PreToolUse, a hook that the policy lists", "fairlead PreToolUse --hooks FILE", ""),
+    ("user hooks: fairlead-hook PreToolUse, a hook that the policy lists", "a Python script, same check", "≤ 0.5 x"),
+    ("user hooks: fairlead-hook PreToolUse, a hook that the policy lists", "fairlead PreToolUse --hooks FILE", ""),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "static C program that does nothing", "≤ 1.3 x"),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "hcom 0.7.31, native, no check", ""),
     ("in the client: a Read with 2 hooks, added by fairlead-hook", "python -c pass", ""),
@@ -161,7 +161,7 @@ ROWS = [
     *(
         (f"growth: {what}", "the same with 100", "≤ 1.3 x")
         for what in (
-            *("PreToolUse, Edit", "PreToolUse, an own hook", "Stop, one command", "SubagentStop, one command"),
+            *("PreToolUse, Edit", "PreToolUse, a user hook", "Stop, one command", "SubagentStop, one command"),
             *("send", "inbox", "inbox --search", "poll", "heartbeat", "status", "agents", "sessions"),
             "events --last 20",
         )

@@ -33,7 +33,7 @@ import fairlead
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_NOT_LOADED = ("fairlead.tui", "fairlead.testing", "fairlead.hooks.own._start")
+_NOT_LOADED = ("fairlead.tui", "fairlead.testing", "fairlead.hooks.user_hooks._start")
 """Modules that no daemon imports. The last one is a program that runs when it is imported."""
 _LAZY_MODULES = ("fairlead.daemon.store.__main__", "sqlalchemy.dialects.sqlite", "uvicorn.loops.auto")
 

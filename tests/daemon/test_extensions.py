@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TIMEOUT = 30.0
 REGISTRATION = "daemon/events/extensions/__init__.py"
 CAPABILITIES = (
-    *("policy", "own_hooks", "leases", "environment", "integrity", "mail", "answers", "presence", "sessions"),
+    *("policy", "user_hooks", "leases", "environment", "integrity", "mail", "answers", "presence", "sessions"),
     "metrics",
 )
 """All but the list of shell calls, which needs a client and its shells: tests/daemon/test_who.py."""
@@ -40,10 +40,10 @@ NEEDED_BY = {"policy": {"leases"}}
 """Leases are compared with the changes that the guards of the policy find in a call."""
 POLICY = """\
 preToolUse: {protectOwnFiles: false, uneditableFiles: ["locked.txt"]}
-hooks: [own_hooks.py]
+hooks: [user_hooks.py]
 leases: block
 """
-OWN_HOOKS = """\
+USER_HOOKS = """\
 from fairlead import HookManager, HookOutput, PreToolUse
 
 hooks = HookManager()
@@ -139,14 +139,14 @@ def tree() -> Iterator[Tree]:
             Path(fairlead.__file__).parent, folder / "src/fairlead", ignore=shutil.ignore_patterns("__pycache__")
         )
         (folder / ".fairlead.yaml").write_text(POLICY)
-        (folder / "own_hooks.py").write_text(OWN_HOOKS)
+        (folder / "user_hooks.py").write_text(USER_HOOKS)
         (folder / "config.yaml").write_text("attention: {answer: true}\n")
         (folder / "locked.txt").write_text("as it was\n")
         lease = Lease(id=1, path=str(folder / "held/a.txt"), holder=Holder(), since=0.0, until=time() + 3600)
         LeaseFile(str(folder)).write((lease,))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("FAIRLEAD_HOME", str(folder))
-            for name in (".fairlead.yaml", "own_hooks.py"):
+            for name in (".fairlead.yaml", "user_hooks.py"):
                 write_trusted(str(folder / name), (folder / name).read_bytes())
         yield Tree(folder / "src", folder)
     finally:
@@ -160,7 +160,7 @@ def capabilities(tree: Tree) -> set[str]:
     probes = {
         "environment": (tree.home / "env.sh").exists(),
         "policy": tree.blocks("Write", file_path=str(tree.home / "locked.txt"), content="x"),
-        "own_hooks": tree.blocks("Grep", pattern="x") == "no searches",
+        "user_hooks": tree.blocks("Grep", pattern="x") == "no searches",
         "leases": tree.blocks("Write", file_path=str(tree.home / "held/a.txt"), content="x"),
         "integrity": is_reported(tree, "locked.txt"),
         "mail": is_shown(tree, "a letter"),  # at a prompt

@@ -1,4 +1,4 @@
-"""The processes that run the user's own hooks: real ones, with hooks that hang, crash, leak and print."""
+"""The processes that run the user's hooks: real ones, with hooks that hang, crash, leak and print."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from daemon.daemon_home import until
 
 from fairlead.daemon.workers._pool import HookWorkers, WorkerLimits
-from fairlead.hooks.own import EventReply, EventRequest, HookWorkerError, find_imports
+from fairlead.hooks.user_hooks import EventReply, EventRequest, HookWorkerError, find_imports
 from fairlead.policy import HookFile, HookGroup
 from fairlead.process import is_alive
 

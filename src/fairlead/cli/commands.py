@@ -45,9 +45,11 @@ _HOOKS = (
     _INSTALL,
     Entry("status", "Show in which settings files the hooks are installed.", "hooks.status:status"),
     _UNINSTALL,
-    Entry("add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.own:add"),
-    Entry("remove", "Remove a file with hooks of your own from the policy.", "hooks.own:remove"),
-    Entry("list", "List the files with hooks of your own, and whether they are trusted.", "hooks.own:list_files"),
+    Entry("add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.user_hooks:add"),
+    Entry("remove", "Remove a file with hooks of your own from the policy.", "hooks.user_hooks:remove"),
+    Entry(
+        "list", "List the files with hooks of your own, and whether they are trusted.", "hooks.user_hooks:list_files"
+    ),
 )
 
 _DAEMON = (

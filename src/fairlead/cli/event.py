@@ -134,7 +134,7 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _with_daemon_warning(event, policy, decide(event, policy, _guards(event, policy.layers)))
-        decision, answer = _decide_by_own_hooks(event, payload, policy, decision)
+        decision, answer = _decide_by_user_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
         settled = execute(event, stdin, decision, cancellation=token, deadline=deadline)
     hook = answer.decided_by if answer is not None else ""
@@ -144,15 +144,15 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
     return replace(settled, verdict=verdict, reason=reason), hook
 
 
-def _decide_by_own_hooks(
+def _decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
 ) -> tuple[Decision, HooksDecision | None]:
     """Call the hooks that the policy lists. Return the decision with their answer, and their answer."""
     if not policy.lists_hooks:
         return decision, None
-    from fairlead.cli.hooks.decide import decide_by_own_hooks
+    from fairlead.cli.hooks.decide import decide_by_user_hooks
 
-    return decide_by_own_hooks(event, payload, policy, _guards(event, policy.layers), decision)
+    return decide_by_user_hooks(event, payload, policy, _guards(event, policy.layers), decision)
 
 
 def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:

@@ -1,7 +1,7 @@
 """`fairlead PreToolUse` as the launcher starts it without a daemon: decides the plain case with light structs.
 
 All other cases are left to `fairlead.cli.event` in a process with msgspec: a payload or a policy that has to be
-validated, commands, notifications, hooks of the user's own, and every error. Nothing is run or printed before that.
+validated, commands, notifications, the user's hooks, and every error. Nothing is run or printed before that.
 """
 
 from __future__ import annotations

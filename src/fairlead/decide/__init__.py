@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fairlead.decide._decision import GUARDED_EVENTS, NO_DECISION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
-    from fairlead.decide._own_hooks import HookCall, HookFailed, HooksDecision, ask_own_hooks
     from fairlead.decide._settle import (
         Outcome,
         Settled,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         verdict_of,
         would_block,
     )
+    from fairlead.decide._user_hooks import HookCall, HookFailed, HooksDecision, ask_user_hooks
 
 __all__ = [
     "GUARDED_EVENTS",
@@ -51,7 +51,7 @@ __all__ = [
     "StepResult",
     "StepStatus",
     "apply_journal_settings",
-    "ask_own_hooks",
+    "ask_user_hooks",
     "begin_unchecked_stop",
     "blocks",
     "decide",
@@ -83,7 +83,7 @@ __getattr__ = lazy_exports(
         "_decision": ("GUARDED_EVENTS", "NO_DECISION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
-        "_own_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_own_hooks"),
+        "_user_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_user_hooks"),
         "_settle": (
             "Outcome",
             "Settled",

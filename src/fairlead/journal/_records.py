@@ -70,7 +70,7 @@ class EventRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ev
     steps: int = 0
     """How many commands the caller was given to run; a `CommandsRecord` says how they ended."""
     hook: str = ""
-    """The user's own hook that has decided or failed, such as `guards.no_force_push`."""
+    """The user's hook that has decided or failed, such as `guards.no_force_push`."""
     caller: Caller = Caller()
     payload: Raw = Raw(b"{}")
     """As the client sent it, with long texts of a large payload cut (see `cut`)."""

@@ -93,7 +93,7 @@ _MAX_UNCOMPILED_LINES = 3
 
 
 class Redactor:
-    """Replaces secrets, by the rules above and patterns of the user's own."""
+    """Replaces secrets, by the rules above and the patterns of the user."""
 
     def __init__(self, payloads: Payloads = "redacted", patterns: Iterable[str] = ()) -> None:
         self.payloads = payloads

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.decide import HookCall, ask_own_hooks
-from fairlead.hooks.own import LoadRequest, ask_once, caller_variables
+from fairlead.decide import HookCall, ask_user_hooks
+from fairlead.hooks.user_hooks import LoadRequest, ask_once, caller_variables
 
 if TYPE_CHECKING:
     from fairlead.decide import Decision, HooksDecision, PolicyContext
     from fairlead.events import Event
-    from fairlead.hooks.own import EventReply, EventRequest
+    from fairlead.hooks.user_hooks import EventReply, EventRequest
     from fairlead.policy import Guards, HookGroup
 
 
-def decide_by_own_hooks(
+def decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
 ) -> tuple[Decision, HooksDecision]:
     """Call the policy's hooks. Return the decision with their answer, and their answer."""
@@ -30,7 +30,7 @@ def decide_by_own_hooks(
         env={name: os.environ[name] for name in caller_variables(event.client) if name in os.environ},
         is_blocked=decision.output.blocked,
     )
-    answer = ask_own_hooks(call, policy, guards, _ask)
+    answer = ask_user_hooks(call, policy, guards, _ask)
     output = decision.output.merge(answer.output)
     plan = None if output.blocked else decision.plan
     merged = msgspec.structs.replace(decision, output=output, plan=plan, log=decision.log + answer.log)

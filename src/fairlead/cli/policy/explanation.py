@@ -80,7 +80,7 @@ def explain(event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState,
     planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
     refused = [hook for hook in hooks if hook.problem] if event.can_block and not output.blocked else []
-    if refused:  # as `decide.ask_own_hooks` does
+    if refused:  # as `decide.ask_user_hooks` does
         output = output.merge(HookOutput.deny("\n".join(hook.problem for hook in refused)))
         planned = msgspec.structs.replace(planned, steps=(), context=None)
     condition, otherwise = _conditions(planned) if not output.permission else (None, None)

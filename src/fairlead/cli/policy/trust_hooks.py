@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person
 from fairlead.errors import FairleadError, UsageError
-from fairlead.hooks.own import find_imports, find_problem
+from fairlead.hooks.user_hooks import find_imports, find_problem
 from fairlead.policy import find_interpreter, read_hook_file, read_trusted, write_trusted
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 An extension is a small class in a file of its own, registered in `extensions/__init__.py`. The handler knows none of
 them by name. There are three kinds, and they are asked in this order:
 
-gate         may block the event: the policy, the user's own hooks, leases
+gate         may block the event: the policy, the user's hooks, leases
 contributor  adds to the answer of an event that no gate has blocked: mail, environment
 observer     only handles events that were recorded: sessions, metrics
 """
@@ -122,9 +122,9 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True):
     undoable: bool = False
     """The output must be undone if the reply is not delivered."""
     decided_by: str = ""
-    """The user's own hook that has decided, for the journal."""
+    """The user's hook that has decided, for the journal."""
     failure: HookFailed | None = None
-    """A failure of the user's own hooks that blocks nothing, for the journal."""
+    """A failure of the user's hooks that blocks nothing, for the journal."""
 
     def merge(self, other: Reaction) -> Reaction:
         """Return both reactions as one."""

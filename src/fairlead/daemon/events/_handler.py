@@ -340,7 +340,7 @@ def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookRep
 
 
 def _recorded(event: Event, reply: HookReply, reaction: Reaction) -> tuple[HookReply, str]:
-    """Return the reply as the journal records it, and the user's own hook that has decided or failed."""
+    """Return the reply as the journal records it, and the user's hook that has decided or failed."""
     if reaction.failure is None:
         return reply, reaction.decided_by
     verdict, reason, hook = reaction.failure.recorded(event, reply.verdict, reply.reason, reaction.decided_by)

@@ -1,1 +1,1 @@
-"""The processes that run the user's own hooks for the daemon."""
+"""The processes that run the user's hooks for the daemon."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.daemon.workers._output import WorkerOutput
-from fairlead.hooks.own import EventReply, HookWorkerError, LoadRequest, WorkerProcess, ask_once
+from fairlead.hooks.user_hooks import EventReply, HookWorkerError, LoadRequest, WorkerProcess, ask_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.hooks.own import EventRequest, LoadReply
+    from fairlead.hooks.user_hooks import EventRequest, LoadReply
     from fairlead.policy import HookGroup
 
 _MAX_LOADED = 256

@@ -200,7 +200,7 @@ def run_program(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:  # no pipes: a child may keep one open
         started_at = perf_counter()
         try:
-            process = subprocess.Popen(  # noqa: S603 - the user's own hook
+            process = subprocess.Popen(  # noqa: S603 - the user's hook
                 command, stdin=subprocess.PIPE, stdout=out, stderr=err, cwd=cwd, env=env, start_new_session=True
             )
         except OSError as error:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._git_guard import GitGuard
     from fairlead.policy.guards._tool_rules import ToolRules
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.guards.own._files import OwnFiles
+    from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
     from fairlead.policy.paths._selection import Selection
 
@@ -42,7 +42,7 @@ class BashGuard:
     """Analyses a command, and applies the other rules to its parts."""
 
     def __init__(
-        self, tools: ToolRules, files: FileRules, own: OwnFiles | None, git: GitGuard, *, has_policy: bool
+        self, tools: ToolRules, files: FileRules, own: ProtectedOwnFiles | None, git: GitGuard, *, has_policy: bool
     ) -> None:
         self._has_policy = has_policy
         self._tools = tools
@@ -91,7 +91,7 @@ class BashGuard:
             return self._has_policy or own is not None
         if not analysis.runs_unknown:
             return False
-        from fairlead.policy.guards.own._read_files import read_texts
+        from fairlead.policy.guards.self_protection._read_files import read_texts
 
         return any(map(own.is_mentioned, read_texts(analysis, evaluation.cwd, may_block=evaluation.may_block)))
 
@@ -198,7 +198,7 @@ class BashGuard:
         return access.copy_of is not None and evaluation.paths.resolve(access.copy_of).is_folder
 
 
-def _file_rules_text(files: FileRules, own: OwnFiles | None) -> list[str]:
+def _file_rules_text(files: FileRules, own: ProtectedOwnFiles | None) -> list[str]:
     """Return the rules on files, with their first patterns."""
     lists = {"uneditableFiles": files.uneditable, "unreadableFiles": files.unreadable}
     texts = []

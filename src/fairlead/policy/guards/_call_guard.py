@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._shell_guards import ShellGuards
     from fairlead.policy.guards._tool_rules import ToolRules
-    from fairlead.policy.guards.own._files import OwnFiles
+    from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
 
     _Access = tuple[PathAccess, ResolvedPath]
@@ -46,7 +46,7 @@ _CHANGES: Final = frozenset({"write", "make_folder", "delete", "move"})
 class CallGuard:
     """Applies the rules to the parts of a tool call."""
 
-    def __init__(self, tools: ToolRules, files: FileRules, own: OwnFiles | None, shell: ShellGuards) -> None:
+    def __init__(self, tools: ToolRules, files: FileRules, own: ProtectedOwnFiles | None, shell: ShellGuards) -> None:
         self._tools = tools
         self._files = files
         self._own = own

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlead.policy.git._check import FileChecks
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.guards.own._files import OwnFiles
+    from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
 
     class WatchedFiles(Protocol):
         """Files whose changes by git are reported, in addition to those of the rules."""
@@ -39,7 +39,7 @@ _RUN_BY_GIT: Final = (
 class GitGuard:
     """Checks the calls of git in a command. Git is only asked about commands that change or show files."""
 
-    def __init__(self, files: FileRules, own: OwnFiles | None, watched: WatchedFiles | None = None) -> None:
+    def __init__(self, files: FileRules, own: ProtectedOwnFiles | None, watched: WatchedFiles | None = None) -> None:
         self.files = files
         self.own = own
         self._watched = watched

@@ -17,7 +17,7 @@ from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
 from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
-from fairlead.policy.guards.own._files import OwnFiles
+from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
 from fairlead.structs import LIGHT, NeedsMsgspec, replace
@@ -147,7 +147,7 @@ class _Checks:
         settings = merge_layers((*layers, *(variant_of(layer, trusted=False) for layer in path_layers))).pre_tool_use
         self._unparsable = settings.bash.unparsable
         self._home = layers[0].folder if layers else "/"
-        self._own = OwnFiles(every, environ) if settings.protect_own_files else None
+        self._own = ProtectedOwnFiles(every, environ) if settings.protect_own_files else None
         self._tools = tool_rules(layers, path_layers)
         self._agents = AgentRules(every)
         self._files = FileRules(layers, path_layers)

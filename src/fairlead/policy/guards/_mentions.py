@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import FileAccess
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._verdict import RuleCheck
-    from fairlead.policy.guards.own._files import OwnFiles
+    from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
 
 
@@ -30,7 +30,7 @@ _REMOVES = frozenset({"delete", "move"})
 
 
 def add_mentions(
-    evaluation: Evaluation, mentions: Sequence[FileAccess], files: FileRules, own: OwnFiles | None
+    evaluation: Evaluation, mentions: Sequence[FileAccess], files: FileRules, own: ProtectedOwnFiles | None
 ) -> None:
     """Add a question for each mentioned file that a rule protects."""
     if not (own or files.uneditable or files.unreadable):
@@ -53,7 +53,7 @@ def _question(mention: FileAccess, target: ResolvedPath, rule: RuleCheck) -> str
 
 
 def _protecting_rule(
-    evaluation: Evaluation, mention: FileAccess, files: FileRules, own: OwnFiles | None
+    evaluation: Evaluation, mention: FileAccess, files: FileRules, own: ProtectedOwnFiles | None
 ) -> tuple[ResolvedPath, RuleCheck] | None:
     scratch = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
     scratch.paths = evaluation.paths
@@ -85,7 +85,7 @@ def _targets(evaluation: Evaluation, mention: FileAccess) -> Iterable[ResolvedPa
             return
 
 
-def _check_own(evaluation: Evaluation, target: ResolvedPath, own: OwnFiles | None) -> str | None:
+def _check_own(evaluation: Evaluation, target: ResolvedPath, own: ProtectedOwnFiles | None) -> str | None:
     """Check whether a mentioned path is one of our own files.
 
     A folder above our files only counts if it is not the project itself, because many programs work on that.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._git_guard import WatchedFiles
     from fairlead.policy.guards._tool_rules import ToolRules
-    from fairlead.policy.guards.own._files import OwnFiles
+    from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
 
 
 class ShellGuards:
@@ -21,7 +21,7 @@ class ShellGuards:
         self,
         tools: ToolRules,
         files: FileRules,
-        own: OwnFiles | None,
+        own: ProtectedOwnFiles | None,
         watched: WatchedFiles | None = None,
         *,
         has_policy: bool,

@@ -15,7 +15,7 @@ __all__ = ["EXTENSIONS", "register_extensions"]
 
 EXTENSIONS = (
     "_policy",
-    "_own_hooks",
+    "_user_hooks",
     "_leases",
     "_environment",
     "_presence",

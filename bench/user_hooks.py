@@ -1,4 +1,4 @@
-"""A Python hook of the user's own: kept loaded by the daemon, against a Python script that the client starts."""
+"""A user hook in Python: kept loaded by the daemon, against a Python script that the client starts."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def rows(effort: Effort) -> list[Row]:
             )
     what, target = "fairlead-hook PreToolUse, a hook that the policy lists", Target("ratio", 0.5)
     return [
-        Row("own hooks", what, "ms", times["ours"], "a Python script, same check", times["script"], target=target),
-        Row("own hooks", what, "ms", times["ours"], "fairlead PreToolUse --hooks FILE", times["--hooks"]),
+        Row("user hooks", what, "ms", times["ours"], "a Python script, same check", times["script"], target=target),
+        Row("user hooks", what, "ms", times["ours"], "fairlead PreToolUse --hooks FILE", times["--hooks"]),
     ]
 
 
 def project(home: Home) -> Path:
-    """Return a project with an own hook that a person has trusted."""
+    """Return a project with a user hook that a person has trusted."""
     folder = home.folder / "hooked"
     folder.mkdir()
     (folder / "guards.py").write_text(HOOKS)

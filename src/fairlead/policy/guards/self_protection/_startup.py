@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fairlead.clients import Client
-    from fairlead.policy.guards.own._findings import Finding
+    from fairlead.policy.guards.self_protection._findings import Finding
 
 _NAMES = (
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".profile", ".zshrc", ".zprofile", ".zshenv"),
@@ -55,7 +55,7 @@ class StartupRules:
 
     def findings(self, text: str) -> Iterator[Finding]:
         """Yield the effects of a text in a start-up file that are not allowed."""
-        from fairlead.policy.guards.own._findings import Finding
+        from fairlead.policy.guards.self_protection._findings import Finding
 
         if match := self._program.search(text):
             yield Finding(f"putting another program in the place of {match[1] or match[2]} at the start of a shell")

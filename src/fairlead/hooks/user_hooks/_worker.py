@@ -19,8 +19,16 @@ from fairlead.hooks._call import OBSERVE, call_hooks, describe
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._limits import time_left
 from fairlead.hooks._sync import call_sync
-from fairlead.hooks.own._load import LoadError, load_hooks
-from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest, receive, send
+from fairlead.hooks.user_hooks._load import LoadError, load_hooks
+from fairlead.hooks.user_hooks._messages import (
+    EVENT_LIMIT,
+    EventReply,
+    EventRequest,
+    LoadReply,
+    LoadRequest,
+    receive,
+    send,
+)
 
 if TYPE_CHECKING:
     from fairlead.hooks._call import CallResult

@@ -1,4 +1,4 @@
-"""The user's own hooks that a policy lists: loaded in a worker process, called over a socket.
+"""The user's hooks that a policy lists: loaded in a worker process, called over a socket.
 
 Each policy file and interpreter has its own worker. A hook that hangs, crashes, leaks or prints affects only it.
 Modules are imported on first use, because most events need none of them.
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from fairlead.hooks.own._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest
-    from fairlead.hooks.own._process import (
+    from fairlead.hooks.user_hooks._messages import EVENT_LIMIT, EventReply, EventRequest, LoadReply, LoadRequest
+    from fairlead.hooks.user_hooks._process import (
         HookWorkerError,
         WorkerProcess,
         ask_once,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS
 from fairlead.paths import FOLDER_VARIABLES
 from fairlead.policy.bash.programs._containers import container_command
-from fairlead.policy.guards.own._findings import TEXT_PROGRAMS, Finding, basename, is_open, operands
+from fairlead.policy.guards.self_protection._findings import TEXT_PROGRAMS, Finding, basename, is_open, operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ def check_client(
             yield Finding(without, is_certain=False)
         elif any(other.program in _OTHER_USERS for other in around):
             yield Finding(f"starting {client.title} as another user, who has other hooks", is_certain=False)
-        elif any(other.program in {"cd", "pushd"} for other in analysis.commands) and not _has_user_hooks(
+        elif any(other.program in {"cd", "pushd"} for other in analysis.commands) and not _has_user_wide_hooks(
             client, environ
         ):
             yield Finding(f"starting {client.title} in a folder where no hooks are installed", is_certain=False)
@@ -89,7 +89,7 @@ def check_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -
             yield Finding(f"starting a copy of {client.title} without Fairlead's hooks", is_certain=False)
 
 
-def _has_user_hooks(client: Client, environ: Mapping[str, str]) -> bool:
+def _has_user_wide_hooks(client: Client, environ: Mapping[str, str]) -> bool:
     files = client.own_files(environ).files
     return any(b"fairlead-hook" in _read(file) for file in files)
 

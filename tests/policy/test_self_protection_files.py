@@ -17,7 +17,7 @@ import fairlead
 from fairlead.events import HookOutput, PreToolUse
 from fairlead.policy.config._types import Layer, Policy
 from fairlead.policy.guards._guards import Guards
-from fairlead.policy.guards.own import _environment as _own_environment
+from fairlead.policy.guards.self_protection import _environment
 
 SITE = next(path for path in sys.path if path.endswith("site-packages") and path.startswith(sys.prefix))
 STANDARD_LIBRARY = str(Path(os.__file__).parent)
@@ -137,12 +137,12 @@ def test_the_last_good_version_of_a_policy_is_not_removed(home: Path, project: P
         *("{home}/.claude/agents/reviewer.md", ".claude/commands/go.md", "{home}/.local/bin/tool", "bin/claude.md"),
     ],
 )
-def test_a_projects_own_environment_and_files_are_free(path: str, home: Path, project: Path) -> None:
+def test_a_projects_environment_and_files_are_free(path: str, home: Path, project: Path) -> None:
     full = str(project / path.format(home=home))
     assert [output.reason for output in by_each_tool(project, full) if held(output)] == []
 
 
-def test_a_projects_own_environment_may_be_removed(project: Path) -> None:
+def test_a_projects_environment_may_be_removed(project: Path) -> None:
     outputs = [call(project, "Bash", {"command": command}) for command in ("rm -rf .venv", "rm -r .venv/lib")]
     assert not any(map(held, outputs))
 
@@ -236,7 +236,7 @@ def test_without_a_virtual_environment_the_folders_that_all_programs_share_are_f
     )
     monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
 
-    paths = _own_environment.environment_paths.__wrapped__()
+    paths = _environment.environment_paths.__wrapped__()
 
     assert {"/usr/lib/python3/dist-packages", "/usr/bin/python3", "/usr/bin/fairlead"} <= {*paths}
     assert {"/usr/lib/python3.11/sitecustomize.py", "/usr/lib/python311.zip"} <= {*paths}
@@ -248,9 +248,9 @@ def test_the_users_own_libraries_belong_to_it_where_python_looks_there(monkeypat
 
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
     monkeypatch.setattr(site, "USER_SITE", "/home/me/.local/lib/python3.11/site-packages")
-    assert "/home/me/.local/lib/python3.11/site-packages" in _own_environment.environment_paths.__wrapped__()
+    assert "/home/me/.local/lib/python3.11/site-packages" in _environment.environment_paths.__wrapped__()
     monkeypatch.setattr(site, "ENABLE_USER_SITE", False)
-    assert "/home/me/.local/lib/python3.11/site-packages" not in _own_environment.environment_paths.__wrapped__()
+    assert "/home/me/.local/lib/python3.11/site-packages" not in _environment.environment_paths.__wrapped__()
 
 
 # -- what is recorded ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from policy.cases import for_each
-from policy.own_ways import EVERYDAY, WAYS
+from policy.self_protection_ways import EVERYDAY, WAYS
 
 from fairlead.events import HookOutput, PreToolUse
 from fairlead.policy.config._types import Layer, Policy

@@ -1,11 +1,11 @@
-"""The user's own hooks as a gate: asks the hooks that the policy lists, in their worker processes."""
+"""The user's hooks as a gate: asks the hooks that the policy lists, in their worker processes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairlead.daemon.events._extension import EventExtension, MustWait, Reaction
-from fairlead.decide import HookCall, HooksDecision, ask_own_hooks
+from fairlead.decide import HookCall, HooksDecision, ask_user_hooks
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _NO_OPINION = HooksDecision()
 
 
-def create(daemon: Daemon) -> OwnHooks:
+def create(daemon: Daemon) -> UserHooks:
     """Return the extension."""
-    return OwnHooks(daemon.hook_workers)
+    return UserHooks(daemon.hook_workers)
 
 
-class OwnHooks(EventExtension):
+class UserHooks(EventExtension):
     """Asks the hooks that the policy of an event lists."""
 
     kind = "gate"
@@ -44,7 +44,7 @@ class OwnHooks(EventExtension):
             env=context.request.env,
             is_blocked=context.is_blocked,
         )
-        decision = ask_own_hooks(call, policy, context.guards, self._workers.ask, context.changes)
+        decision = ask_user_hooks(call, policy, context.guards, self._workers.ask, context.changes)
         if decision == _NO_OPINION:
             return None
         return Reaction(

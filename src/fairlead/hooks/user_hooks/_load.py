@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from typing import TYPE_CHECKING, Any
 
 from fairlead.hooks._manager import HookManager
-from fairlead.hooks.own._imports import digest_of, is_local
+from fairlead.hooks.user_hooks._imports import digest_of, is_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,8 +8,8 @@ from time import monotonic
 from fairlead.clients import known_clients
 from fairlead.lazy import cache, cached_property
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.guards.own._environment import environment_paths, library_prefixes
-from fairlead.policy.guards.own._startup import is_startup_file
+from fairlead.policy.guards.self_protection._environment import environment_paths, library_prefixes
+from fairlead.policy.guards.self_protection._startup import is_startup_file
 from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.trust._hook_files import hook_path
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.guards.own._commands import OwnCommands
-    from fairlead.policy.guards.own._findings import Finding
-    from fairlead.policy.guards.own._startup import StartupRules
+    from fairlead.policy.guards.self_protection._commands import SelfProtectionCheck
+    from fairlead.policy.guards.self_protection._findings import Finding
+    from fairlead.policy.guards.self_protection._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _ANYWHERE = (
@@ -46,7 +46,7 @@ _CHECKED_KINDS = frozenset({"other", "fetch"})
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it is not one of these files")
 
 
-class OwnFiles:
+class ProtectedOwnFiles:
     """The files that no agent may change, wherever they are."""
 
     def __init__(self, layers: Iterable[Layer], environ: Mapping[str, str] = os.environ) -> None:
@@ -71,15 +71,15 @@ class OwnFiles:
         self._hook_files: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     @cached_property
-    def commands(self) -> OwnCommands:
+    def commands(self) -> SelfProtectionCheck:
         """The rules on commands. Made with the first command, because their patterns take milliseconds to compile."""
-        from fairlead.policy.guards.own._commands import OwnCommands
+        from fairlead.policy.guards.self_protection._commands import SelfProtectionCheck
 
-        return OwnCommands(self._startup, self._contains_own, self._environ)
+        return SelfProtectionCheck(self._startup, self._contains_own, self._environ)
 
     @cached_property
     def _startup(self) -> StartupRules:
-        from fairlead.policy.guards.own._startup import StartupRules
+        from fairlead.policy.guards.self_protection._startup import StartupRules
 
         return StartupRules(self._clients)
 
@@ -142,7 +142,7 @@ class OwnFiles:
         finding = next(self._input_findings(evaluation, call, tool_input), None)
         if finding is None:
             return None
-        from fairlead.policy.guards.own._findings import refusal
+        from fairlead.policy.guards.self_protection._findings import refusal
 
         return evaluation.add_match(_RULE, finding.what, "block", refusal(evaluation.tool, finding.what))
 
@@ -152,7 +152,7 @@ class OwnFiles:
         if _writes_startup_file(evaluation, call):
             yield from (finding for text in _strings(tool_input) for finding in self._startup.findings(text))
         if call.kind in _CHECKED_KINDS:
-            from fairlead.policy.guards.own._tool_inputs import check_tool_input
+            from fairlead.policy.guards.self_protection._tool_inputs import check_tool_input
 
             yield from check_tool_input(evaluation.tool, tool_input, self._clients)
 

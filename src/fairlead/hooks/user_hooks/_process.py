@@ -14,12 +14,12 @@ import msgspec
 
 from fairlead.clients import client_or_default
 from fairlead.errors import FairleadError
-from fairlead.hooks.own._messages import EventReply, LoadReply, LoadRequest, receive, send
+from fairlead.hooks.user_hooks._messages import EventReply, LoadReply, LoadRequest, receive, send
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.hooks.own._messages import EventRequest
+    from fairlead.hooks.user_hooks._messages import EventRequest
 
 _ANY_CLIENT = (
     *("FAIRLEAD_HOME", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),

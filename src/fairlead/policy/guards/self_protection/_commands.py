@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
 from fairlead.policy.guards._verdict import RuleCheck
-from fairlead.policy.guards.own._clients import (
+from fairlead.policy.guards.self_protection._clients import (
     CONTAINER_PROGRAMS,
     LOADER_VARIABLES,
     check_client,
@@ -24,8 +24,8 @@ from fairlead.policy.guards.own._clients import (
     is_ours,
     variables_of,
 )
-from fairlead.policy.guards.own._environment import environment_prefixes
-from fairlead.policy.guards.own._findings import (
+from fairlead.policy.guards.self_protection._environment import environment_prefixes
+from fairlead.policy.guards.self_protection._findings import (
     TEXT_PROGRAMS,
     Finding,
     basename,
@@ -35,16 +35,16 @@ from fairlead.policy.guards.own._findings import (
     option_values,
     refusal,
 )
-from fairlead.policy.guards.own._packages import PACKAGE_MANAGERS, check_packages
-from fairlead.policy.guards.own._processes import FINDERS, PROCESSES, sets_variables
-from fairlead.policy.guards.own._startup import is_startup_file
+from fairlead.policy.guards.self_protection._packages import PACKAGE_MANAGERS, check_packages
+from fairlead.policy.guards.self_protection._processes import FINDERS, PROCESSES, sets_variables
+from fairlead.policy.guards.self_protection._startup import is_startup_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fairlead.policy.bash._analysis import Analysis, SimpleCommand
     from fairlead.policy.guards._verdict import Evaluation
-    from fairlead.policy.guards.own._startup import StartupRules
+    from fairlead.policy.guards.self_protection._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _RULE = RuleCheck("preToolUse.protectOwnFiles", "true", "", matched=False, why="it leaves the guards in force")
@@ -91,7 +91,7 @@ _MARKS = (
 """A command that contains none of these, nor a client's words, and calls no program that is checked, is harmless."""
 
 
-class OwnCommands:
+class SelfProtectionCheck:
     """Checks the commands of an analysis by whether they switch the guards off."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from daemon.daemon_home import until
 
-from fairlead.hooks.own import caller_variables
+from fairlead.hooks.user_hooks import caller_variables
 from fairlead.policy import write_trusted
 from fairlead.process import is_alive
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from fairlead.policy.guards.own._findings import Finding, distribution
+from fairlead.policy.guards.self_protection._findings import Finding, distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,6 +52,6 @@ def _is_fairlead(value: str) -> bool:
 
 
 def _is_daemon(value: object) -> bool:
-    from fairlead.policy.guards.own._processes import daemon_process
+    from fairlead.policy.guards.self_protection._processes import daemon_process
 
     return str(value).isdigit() and int(str(value)) == daemon_process()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fairlead.decide._context import PolicyContext
     from fairlead.events import Event
-    from fairlead.hooks.own import EventReply, EventRequest
+    from fairlead.hooks.user_hooks import EventReply, EventRequest
     from fairlead.journal import Verdict
     from fairlead.policy import FileChange, Guards, HookFile, HookGroup
 
@@ -64,7 +64,7 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     """The guards have blocked it: only hooks that observe are called."""
 
 
-def ask_own_hooks(
+def ask_user_hooks(
     call: HookCall,
     policy: PolicyContext,
     guards: Guards | None,
@@ -120,7 +120,7 @@ class _State:
 
     def ask(self, group: HookGroup, ask: AskHooks) -> None:
         """Ask a group of hooks, and merge its answer."""
-        from fairlead.hooks.own import EventRequest, HookWorkerError
+        from fairlead.hooks.user_hooks import EventRequest, HookWorkerError
 
         call = self._call
         request = EventRequest(

@@ -46,7 +46,7 @@ def _main() -> None:
                 f"install it there: {sys.executable} -m pip install fairlead=={version}"
             )
     sys.argv[1:] = []
-    from fairlead.hooks.own._worker import serve
+    from fairlead.hooks.user_hooks._worker import serve
 
     serve(_SOCKET)
 
