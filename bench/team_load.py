@@ -174,7 +174,7 @@ class LightHost:
         self.shown += 1
         self.service.show(self.agent, "Stop", f"event{self.shown}", limit=100)
         self._push()
-        self.mail.acknowledged(self.relay.progress())
+        self.mail.acknowledge(self.relay.progress())
 
 
 def _id(number: int) -> str:

@@ -24,7 +24,7 @@ from fairlead.events import (
     validate_base_payload,
     validate_subagent_start_payload,
 )
-from fairlead.notify import event_note, is_system_event_hook
+from fairlead.notify import event_note, is_system_event
 
 if TYPE_CHECKING:
     from conformance.project import Project
@@ -233,14 +233,14 @@ def test_subagentstart_command_with_invalid_json(project: Project) -> None:
 
 
 def test_subagentstart_recognized_as_system_event() -> None:
-    assert is_system_event_hook("SubagentStart") is True
-    assert is_system_event_hook("PreToolUse") is False
+    assert is_system_event("SubagentStart") is True
+    assert is_system_event("PreToolUse") is False
 
     told = event_note(
         VALID,
         status="success",
         enabled=True,
-        hooks=["SubagentStart"],
+        events=["SubagentStart"],
         show_errors=False,
         show_success=False,
         show_system_events=True,

@@ -120,7 +120,7 @@ def test_a_question_waits_for_several_batches_but_not_for_ever(
     ours, theirs = socket.socketpair()
     with ours, theirs, ThreadPoolExecutor(1) as feeding:
         send_message(ours, SessionEvents(1, "new", 5))
-        fed = feeding.submit(lambda: store_program.StoreFeeder(theirs).run())
+        fed = feeding.submit(lambda: store_program.StoreServer(theirs).run())
         answer = next(reply for reply in replies(ours) if isinstance(reply, Answer))
         send_message(ours, Finish())
         fed.result()

@@ -73,7 +73,7 @@ class Host:
         with closing(sqlite3.connect(f"file:{self.machine.state}/mail.db?mode=ro", uri=True)) as database:
             return [stage for (stage,) in database.execute(_STAGES, [subject])]
 
-    def on_its_way(self) -> list[str]:
+    def hosts_with_packets_in_transit(self) -> list[str]:
         """To which hosts something is on its way."""
         return [host["name"] for host in self._document("team", "status")["hosts"] if host["on_its_way"]]
 
@@ -165,7 +165,7 @@ def test_an_agent_asks_one_on_another_host_which_is_woken_and_answers_also_acros
         server.person.until(server.is_listening, "the agent listens again")
         net["server"].down()
         laptop.person.prompts("Ask for the protocol.")
-        laptop.person.until(lambda: laptop.on_its_way() == ["server"], "the question is on its way")
+        laptop.person.until(lambda: laptop.hosts_with_packets_in_transit() == ["server"], "the question is on its way")
         assert laptop.stages(QUESTIONS[1]) == ["queued"]
         assert server.stages(QUESTIONS[1]) == []
         net["server"].up()

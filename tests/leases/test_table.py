@@ -73,10 +73,10 @@ def test_a_lease_covers_what_its_path_or_pattern_names(
 def test_two_leases_stand_against_each_other_if_they_are_on_the_same_file(
     folder: Path, lease: str, other: str, *, meets: bool
 ) -> None:
-    assert bool(held(folder, lease).against(wanted(folder, other), OWL)) is meets
-    assert held(folder, lease).against(wanted(folder, other), FOX) == [], "nobody is in one's own way"
-    assert held(folder, lease, shared=True).against(wanted(folder, other, shared=True), OWL) == []
-    assert bool(held(folder, lease, shared=True).against(wanted(folder, other), OWL)) is meets
+    assert bool(held(folder, lease).conflicting_with(wanted(folder, other), OWL)) is meets
+    assert held(folder, lease).conflicting_with(wanted(folder, other), FOX) == [], "nobody is in one's own way"
+    assert held(folder, lease, shared=True).conflicting_with(wanted(folder, other, shared=True), OWL) == []
+    assert bool(held(folder, lease, shared=True).conflicting_with(wanted(folder, other), OWL)) is meets
 
 
 def test_what_is_below_a_folder_is_found_for_a_command_that_removes_it(folder: Path) -> None:

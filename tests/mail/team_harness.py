@@ -83,7 +83,7 @@ class Hub:
                 del self.packets[key]
 
     def read_progress(self, host: TeamHost) -> None:
-        host.team.acknowledged({target: seq for (origin, target), seq in self.progress.items() if origin == host.id})
+        host.team.acknowledge({target: seq for (origin, target), seq in self.progress.items() if origin == host.id})
 
     # -- everything ------------------------------------------------------------------------------------
 

@@ -209,7 +209,7 @@ class TeamMachine(RuleBasedStateMachine):
                 there = next(one for one, message in self.inbox(host) if message.subject == subject)
                 same = ("stage", "shown", "event", "read", "answered", "bounced", "why")
                 assert [getattr(here, name) for name in same] == [getattr(there, name) for name in same], subject
-                assert here.on_its_way == 0.0
+                assert here.in_transit_since == 0.0
         for asking, agent in zip(self.hosts, self.agents, strict=True):
             owed = {(message.subject, one.recipient) for one, message in asking.service.unanswered_from(agent)}
             owes = {

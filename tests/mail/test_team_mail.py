@@ -36,11 +36,11 @@ def test_a_request_to_another_host_is_shown_there_once_and_its_answer_comes_back
 
     sent = laptop.send(asker, f"{worker.name}@server", intent="request", body="how many?")
     assert laptop.outgoing_notifications == 1
-    assert laptop.ledger(sent)[f"{worker.name}@server"].on_its_way == sent.at
+    assert laptop.ledger(sent)[f"{worker.name}@server"].in_transit_since == sent.at
     hub.settle()
     assert server.rings == [worker.name]
     state = laptop.ledger(sent)[f"{worker.name}@server"]
-    assert (state.host, state.on_its_way, state.stage) == ("server", 0.0, "queued")
+    assert (state.host, state.in_transit_since, state.stage) == ("server", 0.0, "queued")
 
     (shown,) = server.service.show(worker, "Stop", "e1")
     assert (shown.sender, shown.to, shown.body) == (f"{asker.name}@laptop", (worker.name,), "how many?")
@@ -339,7 +339,7 @@ def test_packets_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: H
     laptop, server, _ = hosts
     hub.publish_snapshots()
     got: list[tuple[str, bytes]] = []
-    server.team.on_packet("answer", lambda origin, body: got.append((origin, body)))
+    server.team.add_handler("answer", lambda origin, body: got.append((origin, body)))
     assert [laptop.team.post(server.id, "answer", body) for body in (b"1", b"2")] == [1, 2]
     hub.settle()
     assert got == [(laptop.id, b"1"), (laptop.id, b"2")]
@@ -415,11 +415,11 @@ def test_transit_says_since_when_and_whether_it_is_there(hub: Hub, hosts: Hosts)
     hub.publish_snapshots()
     result = laptop.sent(asker, here, f"{worker.name}@server")
     message, recipient = result.message, result.recipients[1].id
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
+    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
     hub.push(laptop)
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
+    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
     hub.settle()
-    assert laptop.team.transit(message.id) == {recipient: TransitState("server", message.at, has_arrived=True)}
+    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=True)}
 
 
 def test_pruning_keeps_what_is_on_its_way(hub: Hub, hosts: Hosts) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 
 from fairlead import HookEvent, Notification, OtherEvent, pre_tool_use, session_start, stop, subagent_start
-from fairlead.notify import Note, Status, WaitingSession, attention_note, event_note, is_system_event_hook
+from fairlead.notify import Note, Status, WaitingSession, attention_note, event_note, is_system_event
 
 if TYPE_CHECKING:
     from fairlead import Event
@@ -20,7 +20,7 @@ def note_for(event: Event, status: Status, detail: str | None = None, /, **setti
     """Compose a note with the policy's default settings, but enabled."""
     defaults: dict[str, Any] = {
         "enabled": True,
-        "hooks": ["*"],
+        "events": ["*"],
         "show_errors": False,
         "show_success": False,
         "show_system_events": True,
@@ -32,31 +32,31 @@ def note_for(event: Event, status: Status, detail: str | None = None, /, **setti
 
 
 def test_subagent_start_is_a_system_event() -> None:
-    assert is_system_event_hook("SubagentStart") is True
+    assert is_system_event("SubagentStart") is True
 
 
 def test_subagent_start_in_the_list_is_notified_with_its_name_and_the_agents_id() -> None:
-    note = note_for(START, "success", hooks=["SubagentStart"], show_system_events=True)
+    note = note_for(START, "success", events=["SubagentStart"], show_system_events=True)
 
     assert note == Note("Fairlead - SubagentStart", "coder: Subagent started", "success")
 
 
 def test_a_star_includes_subagent_start() -> None:
-    assert note_for(START, "success", hooks=["*"]) == Note(
+    assert note_for(START, "success", events=["*"]) == Note(
         "Fairlead - SubagentStart", "coder: Subagent started", "success"
     )
 
 
-@pytest.mark.parametrize("hooks", [["*"], ["SubagentStart"]])
-def test_without_system_events_a_successful_subagent_start_is_not_notified(hooks: list[str]) -> None:
-    assert note_for(START, "success", hooks=hooks, show_system_events=False) is None
-    assert note_for(START, "success", hooks=hooks, show_system_events=False, show_success=True) is None
+@pytest.mark.parametrize("events", [["*"], ["SubagentStart"]])
+def test_without_system_events_a_successful_subagent_start_is_not_notified(events: list[str]) -> None:
+    assert note_for(START, "success", events=events, show_system_events=False) is None
+    assert note_for(START, "success", events=events, show_system_events=False, show_success=True) is None
 
 
 def test_an_event_that_is_not_in_the_list_is_not_notified() -> None:
     everything = {"show_errors": True, "show_success": True, "show_system_events": True}
 
-    assert note_for(START, "success", hooks=["Stop", "PreToolUse"], **everything) is None
+    assert note_for(START, "success", events=["Stop", "PreToolUse"], **everything) is None
 
 
 # -- the settings --------------------------------------------------------------------------------------
@@ -68,15 +68,15 @@ def test_nothing_is_notified_unless_enabled(status: Status) -> None:
 
 
 def test_an_empty_list_notifies_nothing() -> None:
-    assert note_for(START, "success", hooks=[]) is None
+    assert note_for(START, "success", events=[]) is None
 
 
 @pytest.mark.parametrize(
     "name", ["SubagentStart", "subagentstart", "subagent_start", "subagent-start", " SubagentStart"]
 )
 def test_a_name_may_be_written_in_any_case(name: str) -> None:
-    assert note_for(START, "success", hooks=["Stop", name]) is not None
-    assert is_system_event_hook(name)
+    assert note_for(START, "success", events=["Stop", name]) is not None
+    assert is_system_event(name)
 
 
 STOP = stop("s1")
@@ -103,7 +103,7 @@ def test_each_flag_alone_shows_its_statuses(status: Status, event: Event, flags:
 
 
 def test_the_system_events_are_those_of_a_sessions_lifecycle() -> None:
-    assert [event.value for event in HookEvent if is_system_event_hook(event.value)] == [
+    assert [event.value for event in HookEvent if is_system_event(event.value)] == [
         "SessionStart",
         "Setup",
         "SessionEnd",
@@ -120,7 +120,7 @@ def test_the_system_events_are_those_of_a_sessions_lifecycle() -> None:
         "WorktreeCreate",
         "WorktreeRemove",
     ]
-    assert not is_system_event_hook("")
+    assert not is_system_event("")
 
 
 # -- the text -------------------------------------------------------------------------------------------

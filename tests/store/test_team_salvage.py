@@ -30,7 +30,7 @@ def fill(file: Path) -> None:
             if subject != "pending":
                 service.team.build_packets()
             if subject == "acknowledged":
-                service.team.acknowledged({"b": 1})
+                service.team.acknowledge({"b": 1})
 
 
 def rows(file: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from daemon.daemon_home import until
 
-from fairlead.daemon.team.answers._packets import ANSWER, ANSWERED, AnsweredPacket, decode_answered
+from fairlead.daemon.team.answers._packets import ANSWER, ANSWER_RESULT, AnswerResultPacket, decode_answer_result
 from fairlead.team import (
     Hello,
     Packet,
@@ -54,7 +54,7 @@ class AlteredHost:
         self.relay.push([packet])
         self.sent.append(packet)
 
-    def answer(self, target: str, question: dict[str, Any], **changes: Any) -> AnsweredPacket:
+    def answer(self, target: str, question: dict[str, Any], **changes: Any) -> AnswerResultPacket:
         """Answer a question, and return what its host says became of that."""
         body = answer_body(question, **changes)
         self.push(self.packet(target, body))
@@ -62,9 +62,9 @@ class AlteredHost:
         until(lambda: self.results().get(nonce), "the host says what became of the answer")
         return self.results()[nonce]
 
-    def results(self) -> dict[str, AnsweredPacket]:
+    def results(self) -> dict[str, AnswerResultPacket]:
         """What other hosts say became of answers, by nonce."""
-        found = [decode_answered(one.body) for one in self.relay.pull() if one.kind == ANSWERED]
+        found = [decode_answer_result(one.body) for one in self.relay.pull() if one.kind == ANSWER_RESULT]
         return {one.nonce: one for one in found}
 
     def ask(self, *questions: dict[str, Any]) -> None:

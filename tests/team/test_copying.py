@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from team.postgres_server import PostgresServer
 
     from fairlead.journal import Position, Verdict
-    from fairlead.sessions import CopyBatch, CopyCount
+    from fairlead.sessions import CopyBatch, EventsToCopyCount
 
 ONE = host_id("one")
 SECRET = "ghp_" + "a1B2" * 9
@@ -48,11 +48,11 @@ class FilledStore:
     def position(self) -> Position:
         return self._writer.position
 
-    def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        return self._writer.copies(after, blocked_only=blocked_only, limit=limit)
+    def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
+        return self._writer.events_to_copy(after, blocked_only=blocked_only, limit=limit)
 
-    def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> CopyCount:
-        return self._writer.count_copies(after, blocked_only=blocked_only, keep_bytes=keep_bytes)
+    def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> EventsToCopyCount:
+        return self._writer.count_events_to_copy(after, blocked_only=blocked_only, keep_bytes=keep_bytes)
 
     def happen(self, *numbers: int, verdict: Verdict = "none", command: str = "make", session: str = "s") -> None:
         """Record tool calls, and store them."""

@@ -98,7 +98,7 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
     ends: dict[str, list[CommandsRecord]] = {}
     invocation = current()
     for count, (position, record) in enumerate(reader.read_backwards()):
-        invocation.check_work(count)
+        invocation.check_records_read(count)
         end = max(end, position)
         is_timely = getattr(record, "route", "daemon") == "daemon"
         if len(events) >= options.count or (record.at < options.since - _MAX_DELAY and is_timely):
@@ -231,7 +231,7 @@ def _to_options(given: dict[str, Any], now: float) -> Options:
 def _show(reader: JournalReader, options: Options) -> None:
     invocation, screen = current(), stdout_screen()
     if options.follow:
-        invocation.needs_process("it goes on until Ctrl-C")
+        invocation.require_own_process("it goes on until Ctrl-C")
     rows, end = find_rows(reader, options)
     print_lines(_to_text(row, options, screen) for row in rows)
     invocation.stdout.flush()

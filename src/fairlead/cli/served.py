@@ -59,11 +59,11 @@ class ServedInvocation(Invocation):
         if not entry.is_served:
             raise CommandDeclined(f"{entry.name} needs a process of its own")
 
-    def needs_process(self, why: str) -> None:
+    def require_own_process(self, why: str) -> None:
         """Decline the command."""
         raise CommandDeclined(why)
 
-    def check_work(self, amount: int) -> None:
+    def check_records_read(self, amount: int) -> None:
         """Decline a command that would slow down events."""
         if amount > _MAX_WORK:
             raise CommandDeclined("it reads too much")

@@ -25,7 +25,7 @@ from fairlead.daemon._start import daemon_log_file
 from fairlead.daemon.events._listener import UnixListener
 from fairlead.daemon.http._app import App
 from fairlead.daemon.http._auth import create_token
-from fairlead.daemon.sessions._facts import look_up
+from fairlead.daemon.sessions._facts import collect_facts
 from fairlead.paths import runtime_folder, socket_file
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ async def _check_sessions(daemon: Daemon) -> None:
     tracker, saved, due = daemon.tracker, 0, monotonic() + _SNAPSHOT_INTERVAL
     await tracker.replay()
     while True:
-        tracker.apply_facts(await _in_thread(partial(look_up, tracker.processes())))
+        tracker.apply_facts(await _in_thread(partial(collect_facts, tracker.processes())))
         if monotonic() > due and tracker.revision != saved:
             saved, due = tracker.revision, monotonic() + _SNAPSHOT_INTERVAL
             tracker.save()

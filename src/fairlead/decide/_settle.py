@@ -283,10 +283,10 @@ def _worktree_output(results: tuple[StepResult, ...]) -> HookOutput:
 
 
 def _notes(event: Event, output: HookOutput, status: Status, notifications: Notifications) -> tuple[Note, ...]:
-    from fairlead.notify import event_note, is_system_event_hook
+    from fairlead.notify import event_note, is_system_event
 
     statuses: list[Status] = ["blocked" if output.blocked else status]
-    if is_system_event_hook(event.event_name) and not output.blocked:
+    if is_system_event(event.event_name) and not output.blocked:
         statuses.append("success")  # that the subagent has stopped is true even if a command failed
     for shown in statuses:
         note = event_note(
@@ -294,7 +294,7 @@ def _notes(event: Event, output: HookOutput, status: Status, notifications: Noti
             status=shown,
             detail=output.reason,
             enabled=notifications.enabled,
-            hooks=notifications.hooks,
+            events=notifications.hooks,
             show_errors=notifications.show_errors,
             show_success=notifications.show_success,
             show_system_events=notifications.show_system_events,

@@ -80,11 +80,11 @@ class LeaseTable:
                 matching[lease.id] = lease
         return list(matching.values())
 
-    def may_match(self, target: ResolvedPath) -> bool:
+    def covers(self, target: ResolvedPath) -> bool:
         """Return whether there is a lease on a file."""
         return bool(self.covering(target))
 
-    def against(self, wanted: WantedLease, holder: Holder) -> list[Lease]:
+    def conflicting_with(self, wanted: WantedLease, holder: Holder) -> list[Lease]:
         """Return the leases of other sessions that conflict with a wanted lease. Two shared leases never conflict."""
         others = [
             lease
@@ -98,8 +98,7 @@ class LeaseTable:
     def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
         """Return a table in which the holder has these leases, and the new leases. Raises `LeaseError`.
 
-        Leases of the holder on the same path are replaced. The caller has checked with `against` that none conflict.
-
+        Leases of the holder on the same path are replaced. The caller has checked `conflicting_with`.
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [

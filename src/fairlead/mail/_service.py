@@ -368,7 +368,7 @@ class MessageService:
     def _deliveries(self, message_id: int) -> list[Delivery]:
         rows = self._storage.deliveries(message_id)
         if any(number >= FIRST_REMOTE_ID for number, _ in rows):
-            return self.team.with_transit(message_id, rows)
+            return self.team.with_transit_states(message_id, rows)
         return [delivery for _, delivery in rows]
 
     def _topic(self, name: str) -> Topic:

@@ -100,7 +100,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     """The reason why it bounced, or was queued again."""
     host: str = ""
     """The name of the recipient's host; empty for this host."""
-    on_its_way: float = 0.0
+    in_transit_since: float = 0.0
     """The time at which it was sent to the recipient's host; 0 once it has arrived."""
 
 

@@ -12,7 +12,7 @@ from fairlead.notify._notes import (
     attention_note,
     command_note,
     event_note,
-    is_system_event_hook,
+    is_system_event,
     mail_note,
 )
 from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, has_desktop, log_file, send
@@ -28,7 +28,7 @@ __all__ = [
     "command_note",
     "event_note",
     "has_desktop",
-    "is_system_event_hook",
+    "is_system_event",
     "log_file",
     "mail_note",
     "send",

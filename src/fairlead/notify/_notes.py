@@ -52,15 +52,15 @@ def event_note(
     status: Status,
     detail: str | None = None,
     enabled: bool,
-    hooks: Iterable[str],
+    events: Iterable[str],
     show_errors: bool,
     show_success: bool,
     show_system_events: bool,
 ) -> Note | None:
     """Return the note about an event; `None` if the settings do not ask for it."""
-    if not (enabled and _is_listed(event.event_name, hooks)):
+    if not (enabled and _is_listed(event.event_name, events)):
         return None
-    is_system = is_system_event_hook(event.event_name)
+    is_system = is_system_event(event.event_name)
     if not _is_shown(
         status, is_system=is_system, errors=show_errors, success=show_success, system_events=show_system_events
     ):
@@ -106,13 +106,13 @@ def _mail_text(sender: str, subject: str, is_request: bool) -> str:  # noqa: FBT
     return f"{one_line(sender, _MAX_NAME_LENGTH)} {verb}: {one_line(subject, _MAX_TITLE_LENGTH)}"
 
 
-def is_system_event_hook(name: str) -> bool:
+def is_system_event(name: str) -> bool:
     """Return whether an event is about a session's lifecycle, not its tools and checks. Case does not matter."""
     return _normalize(name) in _SYSTEM_EVENTS
 
 
-def _is_listed(name: str, hooks: Iterable[str]) -> bool:
-    return any(hook.strip() == "*" or _normalize(hook) == _normalize(name) for hook in hooks)
+def _is_listed(name: str, events: Iterable[str]) -> bool:
+    return any(listed.strip() == "*" or _normalize(listed) == _normalize(name) for listed in events)
 
 
 def _is_shown(status: Status, *, is_system: bool, errors: bool, success: bool, system_events: bool) -> bool:

@@ -214,7 +214,7 @@ class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool = False
 
 
-class CopyCount(msgspec.Struct, frozen=True):
+class EventsToCopyCount(msgspec.Struct, frozen=True):
     """The number of events to copy from a part of the journal, and the end of that part."""
 
     events: int

@@ -37,10 +37,10 @@ class Invocation:
     def begin(self, entry: Entry) -> None:
         """Called before a command runs."""
 
-    def needs_process(self, why: str) -> None:
+    def require_own_process(self, why: str) -> None:
         """Called when the command can only continue in a process of its own."""
 
-    def check_work(self, amount: int) -> None:
+    def check_records_read(self, amount: int) -> None:
         """Called with the number of records or files that the command has read so far."""
 
     @property

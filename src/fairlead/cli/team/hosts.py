@@ -109,7 +109,7 @@ def leave(*, force: bool, yes: bool) -> int:
         return 0
     waiting = document["on_its_way"]
     if waiting and not force:
-        raise UsageError(f"{on_their_way(document)}; wait until they have arrived; with --force they bounce")
+        raise UsageError(f"{in_transit_text(document)}; wait until they have arrived; with --force they bounce")
     bounce = f", bounce {waiting} packets" if waiting else ""
     require_person(f"leave the team as {document['name']}{bounce}, and delete the key of this host", assume_yes=yes)
     is_announced = _change("leave", {})["told"]
@@ -121,7 +121,7 @@ def leave(*, force: bool, yes: bool) -> int:
     return 0
 
 
-def on_their_way(document: Document) -> str:
+def in_transit_text(document: Document) -> str:
     """Return how many packets are on their way to each host."""
     rows = [f"{host['on_its_way']} to {host['name']}" for host in document["hosts"] if host["on_its_way"]]
     return f"{document['on_its_way']} packets are on their way ({', '.join(rows)})"

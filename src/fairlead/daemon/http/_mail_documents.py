@@ -242,7 +242,9 @@ def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
 
 def delivery_document(delivery: Delivery) -> dict[str, Any]:
     """Return the delivery status of a message for one recipient."""
-    return msgspec.structs.asdict(delivery)
+    fields = msgspec.structs.asdict(delivery)
+    fields["on_its_way"] = fields.pop("in_transit_since")  # the key that programs read
+    return fields
 
 
 def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:

@@ -304,7 +304,7 @@ class MailApi:
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
         ids = [session.id for session in own or filter(None, [claimed])]
-        return _KnownSessions(process, own, claimed, ids, tracker.running_shells(ids))
+        return _KnownSessions(process, own, claimed, ids, tracker.subagents_running_shells(ids))
 
 
 class _KnownSessions(NamedTuple):

@@ -80,8 +80,8 @@ class LeaseOperations:
             taken = take_leases(self._leases, wanted, holder, local=request.local)
         except LeaseError as error:
             raise BadMessage(str(error)) from None
-        if taken.against:
-            raise LeaseHeld(self._held_text(taken.against, call.now))
+        if taken.conflicts:
+            raise LeaseHeld(self._held_text(taken.conflicts, call.now))
         return {
             "leases": [
                 self._document(lease, call) | {"why_local": taken.why_local.get(lease.title, "")}
@@ -142,16 +142,16 @@ class LeaseOperations:
     def _is_own(self, lease: Lease, call: MailCall) -> bool:
         return not lease.holder.host and self._leases.is_same_session(call.agent.session, lease.holder.session)
 
-    def _held_text(self, against: Sequence[Lease], now: float) -> str:
+    def _held_text(self, conflicts: Sequence[Lease], now: float) -> str:
         lines = []
-        for lease in against[:_MAX_SHOWN]:
+        for lease in conflicts[:_MAX_SHOWN]:
             why = f" ({quoted(lease.why, 200)})" if lease.why else ""
             kind = "shares" if lease.shared else "holds"
             name = one_line(self._leases.name_of(lease.holder))
             lines.append(f"{name} {kind} {one_line(lease.title)} for another {duration(lease.until - now)}{why}")
-        if len(against) > _MAX_SHOWN:
-            lines.append(f"and {len(against) - _MAX_SHOWN} more")
-        name = one_line(self._leases.name_of(against[0].holder))
+        if len(conflicts) > _MAX_SHOWN:
+            lines.append(f"and {len(conflicts) - _MAX_SHOWN} more")
+        name = one_line(self._leases.name_of(conflicts[0].holder))
         return f'nothing was leased: {"; ".join(lines)}. To ask: fairlead send {name} --request "…"'
 
     def _document(self, lease: Lease, call: MailCall) -> dict[str, Any]:

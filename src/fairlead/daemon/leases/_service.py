@@ -105,9 +105,9 @@ class LeaseService:
         """A number that changes with every change of the leases, for callers that cache results."""
         return self._version if self.team is None else self._version + self.team.remote.version
 
-    def may_match(self, target: ResolvedPath) -> bool:
+    def covers(self, target: ResolvedPath) -> bool:
         """Return whether there is a lease on a file. Call it in a thread, because it may read a git configuration."""
-        return self.table.may_match(target) or (self.team is not None and bool(self.team.remote.covering(target)))
+        return self.table.covers(target) or (self.team is not None and bool(self.team.remote.covering(target)))
 
     # -- commands --------------------------------------------------------------------------------------
 
@@ -119,7 +119,11 @@ class LeaseService:
         """
         now = time()
         with self._lock:
-            held = {lease.id: lease for wanted_lease in wanted for lease in self.table.against(wanted_lease, holder)}
+            held = {
+                lease.id: lease
+                for wanted_lease in wanted
+                for lease in self.table.conflicting_with(wanted_lease, holder)
+            }
             conflicts = self._valid(held.values(), now)
             if conflicts:
                 return [], conflicts
@@ -129,7 +133,9 @@ class LeaseService:
 
     def conflicts(self, wanted: Sequence[WantedLease], holder: Holder) -> list[Lease]:
         """Return the leases of other sessions of this host that conflict with the wanted ones."""
-        held = {lease.id: lease for wanted_lease in wanted for lease in self.table.against(wanted_lease, holder)}
+        held = {
+            lease.id: lease for wanted_lease in wanted for lease in self.table.conflicting_with(wanted_lease, holder)
+        }
         return self._valid(held.values(), time())
 
     def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:

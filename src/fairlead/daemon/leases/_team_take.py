@@ -65,7 +65,7 @@ class Taken(NamedTuple):
     """The result of taking leases."""
 
     leases: list[Lease]
-    against: list[Lease]
+    conflicts: list[Lease]
     """The conflicting leases of others. If there are any, no lease was taken."""
     why_local: dict[str, str]
     """By title of a lease: the reason why it is for this host only."""
@@ -105,9 +105,9 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     items = [_LocatedLease(lease, _checkout(team, lease)) for lease in wanted]
     shared = [] if local else [item for item in items if item.is_shareable]
     here = [item for item in items if item not in shared]
-    against = [*leases.conflicts(wanted, holder), *_known_against(team, here, holder)]
-    if against:
-        return Taken([], against, {})
+    conflicts = [*leases.conflicts(wanted, holder), *_known_conflicts(team, here, holder)]
+    if conflicts:
+        return Taken([], conflicts, {})
     why_local = {_title(item.wanted): "" if local else _why(item) for item in here}
     if not shared:
         return Taken(*leases.take(wanted, holder), why_local)
@@ -131,27 +131,29 @@ def _take_shared(  # noqa: PLR0917 - one step of `take_leases`
             same = [lease for lease in remote if lease.grant.project == item.checkout.project]
             table = table_of(same, item.checkout.root)
             conflicts |= {
-                lease.grant.id: lease for lease in table.against(item.wanted, holder) if lease.grant is not None
+                lease.grant.id: lease
+                for lease in table.conflicting_with(item.wanted, holder)
+                if lease.grant is not None
             }
         return list(conflicts.values())
 
     replaced = [lease.grant.id for lease in leases.held_by(holder, [item.wanted for item in shared]) if lease.grant]
-    granted, against = team.grant([item.granted() for item in shared], holder, replaced, decide)
-    if against:
-        return Taken([], against, {})
+    granted, conflicts = team.grant([item.granted() for item in shared], holder, replaced, decide)
+    if conflicts:
+        return Taken([], conflicts, {})
     try:
         return Taken(*leases.take([*granted, *here], holder), why_local)
     finally:
         team.finish_grant(granted)
 
 
-def _known_against(team: TeamLeaseClient, items: Sequence[_LocatedLease], holder: Holder) -> list[Lease]:
+def _known_conflicts(team: TeamLeaseClient, items: Sequence[_LocatedLease], holder: Holder) -> list[Lease]:
     """Return the known leases of other hosts that conflict with wanted leases for this host only."""
     return [
         lease
         for item in items
         if item.checkout is not None
-        for lease in team.remote.in_checkout(item.checkout).against(item.wanted, holder)
+        for lease in team.remote.in_checkout(item.checkout).conflicting_with(item.wanted, holder)
     ]
 
 

@@ -119,7 +119,7 @@ class IdlePolicy:
         if agent is not None:
             self.turns.release(agent.id)
 
-    def wait_for(self, event: Stop, context: EventContext) -> StartWait | None:
+    def wait_starter(self, event: Stop, context: EventContext) -> StartWait | None:
         """Return the function that starts the agent's wait after its stop; `None` if it does not wait."""
         if self.settings(context).stay != "always":
             return None
@@ -241,7 +241,7 @@ class IdlePolicy:
             if reply is not None:
                 return reply
             if wait.seconds_left() <= 0:
-                return await self._time_is_up(wait)
+                return await self._on_timeout(wait)
             end = await waiter.wait(wait.seconds_left())
         if end == "shutdown":
             return error_reply(UNAVAILABLE, "the daemon shuts down")
@@ -282,7 +282,7 @@ class IdlePolicy:
             reply = _blocked(event, request, reason, wait.stdout)
         return replace(reply, undo_id=showing, receipt=showing if request.receipts else "")
 
-    async def _time_is_up(self, wait: WaitToken) -> HookReply:
+    async def _on_timeout(self, wait: WaitToken) -> HookReply:
         """Return the heartbeat, which keeps an agent from stopping. A wake hook continues to wait instead."""
         if wait.mode == "wake":
             return self._issue_token("wake", wait.event, wait.request, MAX_WAKE_WAIT, b"")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Facts: TypeAlias = "tuple[list[ClientSessionFile], list[Process]]"
 
 
-def look_up(processes: set[Process]) -> Facts:
+def collect_facts(processes: set[Process]) -> Facts:
     """Read the client's session files, and find the processes that are gone. For a thread."""
     files = [file for client in known_clients() for file in client.find_sessions()]
     return files, dead_processes(processes)

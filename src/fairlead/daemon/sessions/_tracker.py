@@ -345,7 +345,7 @@ class SessionTracker(EventExtension):
         session = self._registry.get(session_id)
         return session is not None and session.ended is None and session.in_turn
 
-    def running_shells(self, session_ids: Iterable[str]) -> set[str]:
+    def subagents_running_shells(self, session_ids: Iterable[str]) -> set[str]:
         """Return the ids of the subagents of sessions that have open shell calls."""
         roots = set(session_ids)
         return {

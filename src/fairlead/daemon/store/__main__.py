@@ -18,7 +18,7 @@ import msgspec
 from fairlead.daemon.store._messages import (
     Answer,
     CopyEvents,
-    CountCopies,
+    CountEventsToCopy,
     FindHistory,
     FindSession,
     Finish,
@@ -52,7 +52,7 @@ class _Pending(msgspec.Struct, frozen=True):
     deadline: float
 
 
-class StoreFeeder:
+class StoreServer:
     """Writes batches to the store, and answers requests in between."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -118,9 +118,9 @@ class StoreFeeder:
         elif isinstance(request, FindSession):
             value = self._writer.history_of(request.session, request.limit, request.before)
         elif isinstance(request, CopyEvents):
-            value = self._writer.copies(request.after, blocked_only=request.blocked_only, limit=request.limit)
-        elif isinstance(request, CountCopies):
-            value = self._writer.count_copies(
+            value = self._writer.events_to_copy(request.after, blocked_only=request.blocked_only, limit=request.limit)
+        elif isinstance(request, CountEventsToCopy):
+            value = self._writer.count_events_to_copy(
                 request.after, blocked_only=request.blocked_only, keep_bytes=request.keep_bytes
             )
         else:
@@ -141,7 +141,7 @@ def main() -> int:
     os.nice(_NICENESS)
     os.umask(0o077)
     try:
-        StoreFeeder(socket.socket(fileno=0)).run()
+        StoreServer(socket.socket(fileno=0)).run()
     except (BrokenPipeError, ConnectionResetError):
         return 0
     return 0

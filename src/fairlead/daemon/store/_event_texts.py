@@ -50,7 +50,7 @@ class ExtractedTexts:
             self.texts.append(EventText(record.id, record.session, record.at, kind, text[:_MAX_TEXT]))
 
 
-def searched_text(record: EventRecord) -> tuple[TextKind, str]:
+def searchable_text(record: EventRecord) -> tuple[TextKind, str]:
     """Return the kind and the searchable text of an event. The text is empty if there is none."""
     texts = ExtractedTexts([record]).texts
     return (texts[0].kind, texts[0].text) if texts else ("call", "")

@@ -81,7 +81,7 @@ class CopyEvents(msgspec.Struct, frozen=True, tag=True):
     limit: int
 
 
-class CountCopies(msgspec.Struct, frozen=True, tag=True):
+class CountEventsToCopy(msgspec.Struct, frozen=True, tag=True):
     """Requests the number of events to copy after a position, up to `keep_bytes` before the end of the journal."""
 
     number: int
@@ -100,7 +100,7 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
     """Asks the process to store the rest of the journal within a second, and to exit."""
 
 
-Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountCopies
+Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountEventsToCopy
 """A request with an answer."""
 Request: TypeAlias = Question | Retain | Finish
 

@@ -16,7 +16,7 @@ import msgspec
 from fairlead.daemon.store._messages import (
     Answer,
     CopyEvents,
-    CountCopies,
+    CountEventsToCopy,
     FindHistory,
     FindSession,
     Finish,
@@ -33,7 +33,7 @@ from fairlead.daemon.store._messages import (
     send,
 )
 from fairlead.journal import Position
-from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, EventsToCopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,15 +131,15 @@ class StoreProcess:
         """Return a summary of what happened since a time. Raises `StoreUnavailable`."""
         return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=AbsenceSummary)
 
-    def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
+    def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
         """Return the next events to copy for the history of the team. Raises `StoreUnavailable`."""
         answer = self._ask(lambda number: CopyEvents(number, after, blocked_only, limit))
         return msgspec.json.decode(self._wait(answer), type=CopyBatch)
 
-    def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> CopyCount:
+    def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> EventsToCopyCount:
         """Return the number of events to copy after a position. Raises `StoreUnavailable`."""
-        answer = self._ask(lambda number: CountCopies(number, after, blocked_only, keep_bytes))
-        return msgspec.json.decode(self._wait(answer), type=CopyCount)
+        answer = self._ask(lambda number: CountEventsToCopy(number, after, blocked_only, keep_bytes))
+        return msgspec.json.decode(self._wait(answer), type=EventsToCopyCount)
 
     def retain(self, seconds: float) -> None:
         """Set for how many seconds events are kept."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, EventsToCopyCount, HistoryPage, SessionHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,26 +141,28 @@ class StoreWriter:
             self._report_failure(error)
             return AbsenceSummary(since=since, now=time())
 
-    def copies(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
+    def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
         """Return the next events to copy for the history of the team; none without a store."""
         try:
-            from fairlead.daemon.store._copies import prepare_copies
+            from fairlead.daemon.store._events_to_copy import find_events_to_copy
 
             store = self._opened()
-            return prepare_copies(store, self._journal, after, self.position, blocked_only=blocked_only, limit=limit)
+            return find_events_to_copy(
+                store, self._journal, after, self.position, blocked_only=blocked_only, limit=limit
+            )
         except Exception as error:
             self._report_failure(error)
             return CopyBatch(position=after)
 
-    def count_copies(self, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
+    def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int) -> EventsToCopyCount:
         """Return the number of events to copy after a position."""
         try:
-            from fairlead.daemon.store._copies import count_copies
+            from fairlead.daemon.store._events_to_copy import count_events_to_copy
 
-            return count_copies(self._journal, after, blocked_only=blocked_only, keep_bytes=keep_bytes)
+            return count_events_to_copy(self._journal, after, blocked_only=blocked_only, keep_bytes=keep_bytes)
         except Exception as error:
             self._report_failure(error)
-            return CopyCount(0, after)
+            return EventsToCopyCount(0, after)
 
     def _report_failure(self, error: Exception) -> None:
         """Report an error, unless it is about the database: `write_batch` reports those."""

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._state import ConnectionLog
-    from fairlead.daemon.team.history._copier import CopyCounts
+    from fairlead.daemon.team.history._copier import CopyStatus
     from fairlead.team import Host
 
 
 def status_document(
-    log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, copies: CopyCounts, now: float
+    log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, copying: CopyStatus, now: float
 ) -> dict[str, Any]:
     """Return everything about the team. Every key is always present."""
     own = roster.membership if roster is not None else None
@@ -41,18 +41,18 @@ def status_document(
         "refused": log.refused,
         "on_its_way": directory.unacknowledged_count,
         "events": {
-            "mode": copies.events,
-            "copied": copies.copied,
-            "pending": copies.pending,
-            "given_up": copies.given_up,
-            "at": copies.at,
-            "why": copies.why,
+            "mode": copying.events,
+            "copied": copying.copied,
+            "pending": copying.pending,
+            "given_up": copying.given_up,
+            "at": copying.at,
+            "why": copying.why,
         },
         "hosts": _hosts(roster, directory, now) if roster else [],
     }
 
 
-def gauges(log: ConnectionLog, directory: TeamDirectory, copies: CopyCounts, now: float) -> dict[str, float]:
+def gauges(log: ConnectionLog, directory: TeamDirectory, copying: CopyStatus, now: float) -> dict[str, float]:
     """Return the values for Prometheus. They contain no names or ids of hosts."""
     oldest = min((since for _, since in directory.unacknowledged.values() if since), default=now)
     return {
@@ -64,9 +64,9 @@ def gauges(log: ConnectionLog, directory: TeamDirectory, copies: CopyCounts, now
         "team_packets_received": log.received,
         "team_packets_refused": log.refused,
         "team_clock_offset_seconds": round(log.offset, 3),
-        "team_events_copied": copies.copied,
-        "team_events_pending": copies.pending,
-        "team_events_given_up": copies.given_up,
+        "team_events_copied": copying.copied,
+        "team_events_pending": copying.pending,
+        "team_events_given_up": copying.given_up,
     }
 
 
@@ -84,7 +84,7 @@ def _hosts(roster: Roster, directory: TeamDirectory, now: float) -> list[dict[st
         and (host.host in roster.trust.members or host.name not in names)
     ]
     return rows + [
-        _row(host.host, host.name, host.key, roster.trust.state(host.host)) | _transit(directory, host.host)
+        _row(host.host, host.name, host.key, roster.trust.state(host.host)) | _in_transit(directory, host.host)
         for host in unlisted
     ]
 
@@ -98,7 +98,7 @@ def _host(host: Host, roster: Roster, directory: TeamDirectory, now: float) -> d
         "version": host.version,
         "offset": remote.offset if remote else None,
         "agents": len(remote.agents) if remote else 0,
-        **_transit(directory, host.id),
+        **_in_transit(directory, host.id),
     }
 
 
@@ -116,6 +116,6 @@ def _row(host: str, name: str, key: bytes, state: str) -> dict[str, Any]:
     }
 
 
-def _transit(directory: TeamDirectory, host: str) -> dict[str, Any]:
+def _in_transit(directory: TeamDirectory, host: str) -> dict[str, Any]:
     count, oldest = directory.unacknowledged.get(host, (0, 0.0))
     return {"on_its_way": count, "oldest": oldest, "waiting": directory.waiting.get(host, 0)}

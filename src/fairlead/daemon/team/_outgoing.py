@@ -57,7 +57,7 @@ class Outgoing:
 
     def note_progress(self) -> bool:
         """Remove the packets from the outbox that their targets have applied. Return whether there were any."""
-        return bool(self._mail.acknowledged(self._relay.progress()))
+        return bool(self._mail.acknowledge(self._relay.progress()))
 
     def _push(self, packets: Iterable[OutgoingPacket]) -> None:
         own = self._roster.membership

@@ -2,8 +2,8 @@
 
 The owner first sends a `LoadRequest`. Its reply is JSON, because an interpreter without msgspec has to reply, too. Each
 later message of the owner passes a socket to the worker. An event is sent on one of these sockets, and the reply comes
-back on the same; there are as many sockets as concurrent events. Numbers may precede the reply: each is the number of
-seconds that the next hook may take, if the owner would wait for a different time.
+back on the same; there are as many sockets as concurrent events. Before the reply the worker may send numbers: if the
+next hook may take more or less time than the owner would wait, the seconds that the owner is to wait from now on.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ def _describe(manager: HookManager) -> LoadReply:
     return LoadReply(limits=limits, observed=tuple(observed))
 
 
-class _OwnersLimit:
-    """The time that the owner waits for a reply. It is changed before each hook to the time that this hook may take."""
+class _ReplyDeadline:
+    """The time until which the owner waits for a reply. Before each hook it becomes the time that this one may take."""
 
     def __init__(self, connection: socket.socket, limit: float) -> None:
         self._connection = connection
@@ -117,7 +117,7 @@ def _serve_connection(manager: HookManager, loaded: LoadReply, connection: socke
     with suppress(EOFError, OSError):
         while True:
             ask = decoder.decode(receive(connection))
-            limit = _OwnersLimit(connection, loaded.limit_of(ask.event, observe_only=ask.observe_only) or EVENT_LIMIT)
+            limit = _ReplyDeadline(connection, loaded.limit_of(ask.event, observe_only=ask.observe_only) or EVENT_LIMIT)
             try:
                 answer = msgspec.msgpack.encode(_answer(manager, ask, limit))
             except Exception as error:  # an answer that cannot be sent is a failed hook
@@ -126,7 +126,7 @@ def _serve_connection(manager: HookManager, loaded: LoadReply, connection: socke
             send(connection, answer)
 
 
-def _answer(manager: HookManager, ask: EventRequest, limit: _OwnersLimit) -> EventReply:
+def _answer(manager: HookManager, ask: EventRequest, limit: _ReplyDeadline) -> EventReply:
     event = client_named(ask.client).parse(ask.payload, ask.event)
     if ask.tool_input is not None:
         event = msgspec.structs.replace(event, tool_input=ask.tool_input)
@@ -135,7 +135,7 @@ def _answer(manager: HookManager, ask: EventRequest, limit: _OwnersLimit) -> Eve
 
 
 def _fire(
-    manager: HookManager, event: Event, context: HookContext, limit: _OwnersLimit, *, observe_only: bool
+    manager: HookManager, event: Event, context: HookContext, limit: _ReplyDeadline, *, observe_only: bool
 ) -> EventReply:
     """Fire an event like `HookManager.fire_sync`, and record which hook decided."""
     hooks = manager._index.for_event(event).hooks  # noqa: SLF001 - of the same package

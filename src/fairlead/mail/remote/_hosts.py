@@ -97,17 +97,18 @@ class TeamHosts:
 
         Raises `unknown`, or a more specific `NoSuchAgent`.
         """
-        name, at, host_name = normalize_name(written).rpartition("@")
-        if at:
+        name = normalize_name(written)
+        if "@" in name:
+            name, _, host_name = name.rpartition("@")
             return self._on_host(name, host_name, written)
         matches = [
-            (host, host.numbers[host_name])
+            (host, host.numbers[name])
             for host in self._hosts.values()
-            if host.can_be_addressed and host_name in host.numbers
+            if host.can_be_addressed and name in host.numbers
         ]
         matches = [match for match in matches if match[0].is_alive(match[1])] or matches
         if not matches:
-            raise self._with_nearest(host_name, unknown)
+            raise self._with_nearest(name, unknown)
         if len(matches) > 1:
             names = tuple(sorted(f"{_name_on(host, number)}@{host.name}" for host, number in matches))
             raise NoSuchAgent(f"{quote(written)} is on several hosts; name one: {_listed(names)}", names)

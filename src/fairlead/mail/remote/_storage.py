@@ -124,7 +124,7 @@ class TeamStorage(Protocol):
     def sync(self) -> None:
         """Flush all changes to disk, so that they survive a power failure. Other transactions do not wait for this."""
 
-    def on_its_way(self, message: int) -> set[int]:
+    def recipients_in_transit(self, message: int) -> set[int]:
         """Return the recipients of a message whose hosts have not acknowledged it."""
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:

@@ -153,13 +153,13 @@ class TeamMail:
         """Return the numbers of the last packets to and from each host."""
         return self._team.links()
 
-    def acknowledged(self, progress: Mapping[str, int]) -> dict[str, int]:
+    def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
         """Delete the packets that other hosts have applied, up to a number for each; return how many by host."""
         return self._team.acknowledge(progress)
 
     # -- receiving -------------------------------------------------------------------------------------
 
-    def on_packet(self, kind: str, handler: Callable[[str, bytes], None]) -> None:
+    def add_handler(self, kind: str, handler: Callable[[str, bytes], None]) -> None:
         """Pass the packets of another kind to a handler, with their origin, in order and at least once.
 
         To refuse a packet, the handler raises `ValueError`.
@@ -198,13 +198,13 @@ class TeamMail:
 
     # -- unacknowledged messages -----------------------------------------------------------------------
 
-    def transit(self, message: int) -> dict[int, TransitState]:
+    def transit_states(self, message: int) -> dict[int, TransitState]:
         """Return whether a message has arrived, by the ids of its recipients on other hosts."""
-        return self._transit(message, self._storage.deliveries(message))
+        return self._transit_states(message, self._storage.deliveries(message))
 
-    def with_transit(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
+    def with_transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
         """Return the deliveries of `rows`. Those to other hosts have the host, and whether they have arrived."""
-        states = self._transit(message, rows)
+        states = self._transit_states(message, rows)
         return [_with_state(delivery, states.get(number)) for number, delivery in rows]
 
     def give_up(self, host: str, reason: str) -> int:
@@ -241,13 +241,13 @@ class TeamMail:
             self._cache.agents.host_name = ""
         return bounced
 
-    def _transit(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> dict[int, TransitState]:
-        on_its_way = self._team.on_its_way(message)
+    def _transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> dict[int, TransitState]:
+        in_transit = self._team.recipients_in_transit(message)
         states: dict[int, TransitState] = {}
         for number, delivery in rows:
             agent = self._cache.agents.get(number)
             if agent is not None and agent.host:
-                has_arrived = number not in on_its_way
+                has_arrived = number not in in_transit
                 states[number] = TransitState(self._hosts.name_of(agent.host), delivery.queued, has_arrived)
         return states
 
@@ -260,4 +260,4 @@ class TeamMail:
 def _with_state(delivery: Delivery, state: TransitState | None) -> Delivery:
     if state is None:
         return delivery
-    return replace(delivery, host=state.host, on_its_way=0.0 if state.has_arrived else state.since)
+    return replace(delivery, host=state.host, in_transit_since=0.0 if state.has_arrived else state.since)

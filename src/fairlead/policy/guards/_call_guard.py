@@ -157,7 +157,7 @@ class CallGuard:
 
     def _ask_about(self, evaluation: Evaluation, target: ResolvedPath) -> None:
         """Add a question if a rule protects a file that the call uses in an unknown way."""
-        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.tool_alias)
         probe.paths = evaluation.paths
         if self._is_protected(probe, target):
             rule = next((check for check in reversed(probe.checks) if check.matched), None)
@@ -169,7 +169,7 @@ class CallGuard:
 
     def _ask_below(self, evaluation: Evaluation, access: PathAccess, folder: ResolvedPath) -> None:
         """Add a question if files are written below a folder that contains protected files."""
-        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+        probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.tool_alias)
         probe.paths = evaluation.paths
         is_own = not access.among and self._own is not None and self._own.check(probe, folder, whole=True) is not None
         if is_own or self._files.uneditable.check_below(probe, folder, Selection(access.among)) is not None:

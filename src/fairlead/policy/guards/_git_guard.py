@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
         def __bool__(self) -> bool: ...
 
-        def may_match(self, target: ResolvedPath) -> bool: ...
+        def covers(self, target: ResolvedPath) -> bool: ...
 
 
 _RUN_BY_GIT: Final = (
@@ -76,7 +76,7 @@ class GitGuard:
         return (
             self.files.uneditable.may_match(target)
             or (self.own is not None and self.own.contains(target))
-            or (self._watched is not None and self._watched.may_match(target))
+            or (self._watched is not None and self._watched.covers(target))
         )
 
     @property

@@ -183,7 +183,7 @@ class _Checks:
         if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:
             evaluation.leaves_out = {}
         if evaluation.has_command and call.kind != "shell":
-            evaluation.also = client.default_tools.get("shell", tool)
+            evaluation.tool_alias = client.default_tools.get("shell", tool)
         blocked = None if call.subagent is None else self._agents.check(evaluation, call)
         blocked = blocked or self._calls.check(evaluation, call)
         if blocked is None and self._own is not None:

@@ -55,7 +55,7 @@ def _question(mention: FileAccess, target: ResolvedPath, rule: RuleCheck) -> str
 def _protecting_rule(
     evaluation: Evaluation, mention: FileAccess, files: FileRules, own: ProtectedOwnFiles | None
 ) -> tuple[ResolvedPath, RuleCheck] | None:
-    scratch = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.also)
+    scratch = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.tool_alias)
     scratch.paths = evaluation.paths
     reads_only, shows = mention.mode == "read", mention.mode in {"any", "read", "move"}
     for target in _targets(evaluation, mention):

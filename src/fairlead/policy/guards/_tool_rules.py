@@ -75,7 +75,7 @@ class ToolRules:
         )
 
     def _rules_for(self, evaluation: Evaluation) -> _ApplicableRules:
-        key = evaluation.tool, evaluation.also, evaluation.agent
+        key = evaluation.tool, evaluation.tool_alias, evaluation.agent
         cached = self._cache.get(key)
         if cached is None:
             if len(self._cache) >= _MAX_CACHED:
@@ -132,8 +132,8 @@ class _Rule:
         why = f"{rule.action} rule, the pattern does not match"
         self.missed = RuleCheck(where, rule.command_pattern or rule.pattern, layer.file, matched=False, why=why)
 
-    def is_for(self, tool: str, also: str, agent: str) -> bool:
-        for_tool = self._tool is None or any(map(self._tool, (tool, also)))
+    def is_for(self, tool: str, tool_alias: str, agent: str) -> bool:
+        for_tool = self._tool is None or any(map(self._tool, (tool, tool_alias)))
         return bool(for_tool) and (self._agent is None or bool(self._agent(agent)))
 
     def matches(self, subject: ResolvedPath | CommandText | None) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from fairlead.policy.config._errors import PolicyError
 from fairlead.policy.config._files import find_policy_files, read_policy_text, user_wide_file
 from fairlead.policy.trust._hook_files import hook_path, read_hook_file
-from fairlead.policy.trust._session_snapshots import running_sessions
+from fairlead.policy.trust._session_snapshots import snapshots_of_running_sessions
 from fairlead.policy.trust._store import read_trusted
 from fairlead.policy.trust._withheld import withheld_settings
 
@@ -56,7 +56,7 @@ def _state_of(file: str) -> FileTrust:
         digest = sha256(read_policy_text(file)).hexdigest()
     except PolicyError:
         return FileTrust(file, "session")
-    recorded = (session.files.get(file) for session in running_sessions())
+    recorded = (session.files.get(file) for session in snapshots_of_running_sessions())
     changed = sum(snapshot is not None and snapshot.digest != digest for snapshot in recorded)
     state: TrustState = "session" if entry is None else "person" if entry.digest == digest else "changed"
     return FileTrust(file, state, 0 if state == "person" else changed)

@@ -122,13 +122,15 @@ def was_notified(session: str, digest: str) -> bool:
     return snapshot is not None and digest in snapshot.notified
 
 
-def running_sessions() -> tuple[PolicySnapshot, ...]:
+def snapshots_of_running_sessions() -> tuple[PolicySnapshot, ...]:
     """Return the snapshots of the sessions whose client still runs."""
     return tuple(snapshot for snapshot in _all() if snapshot.pid and is_alive(snapshot.pid, snapshot.start))
 
 
 def _folder() -> str:
-    return f"{state_folder()}/beginnings"
+    return (
+        f"{state_folder()}/beginnings"  # the name that earlier builds gave it, with the snapshots of running sessions
+    )
 
 
 def _read(path: str) -> PolicySnapshot | None:

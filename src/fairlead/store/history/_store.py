@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select
 
 from fairlead.store._database import Database
-from fairlead.store.history import _copies as copies
 from fairlead.store.history import _queries as queries
 from fairlead.store.history import _search as search
+from fairlead.store.history._sessions_to_copy import sessions_to_copy
 from fairlead.store.history._tables import costs, sessions, texts
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class History(Database):
         With `blocked_only` only sessions with a blocked event, without their prompts.
         """
         with self._reading() as connection:
-            return copies.sessions_to_copy(connection, names, blocked_only=blocked_only)
+            return sessions_to_copy(connection, names, blocked_only=blocked_only)
 
 
 def delete_some(connection: Connection, before: float) -> int:

@@ -272,11 +272,11 @@ MARK_NOTIFIED = UPDATE_DELIVERY.values(told=deliveries.c.told.bitwise_or(bindpar
 _is_queued = exists().where(
     deliveries.c.message == messages.c.id, deliveries.c.stage == "queued", deliveries.c.recipient != SCRIPT.id
 )
-_is_on_its_way = or_(
+_is_in_transit = or_(
     exists().where(pending.c.message == messages.c.id), exists().where(outbox.c.message == messages.c.id)
 )
 _OLD_MESSAGES = (
-    select(messages.c.id, messages.c.at, or_(_is_queued, _is_on_its_way).label("is_queued"))
+    select(messages.c.id, messages.c.at, or_(_is_queued, _is_in_transit).label("is_queued"))
     .where(messages.c.at < bindparam("horizon"))
     .order_by(messages.c.at, messages.c.id)
     .limit(_LIMIT)

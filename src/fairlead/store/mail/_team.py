@@ -171,7 +171,7 @@ class TeamStore:
 
     # -- deliveries on their way -----------------------------------------------------------------------
 
-    def on_its_way(self, message: int) -> set[int]:
+    def recipients_in_transit(self, message: int) -> set[int]:
         """Return the recipients of a message whose hosts have not acknowledged it."""
         waiting = select(pending.c.recipient).where(pending.c.message == message, pending.c.kind == "message")
         in_packets = (

@@ -75,7 +75,7 @@ class LeaseRows:
         self._connection = connection
         self._host = host
         row = connection.execute(_TABLES_EXIST).fetchone()
-        self.exist = bool(row and row[0])
+        self.tables_exist = bool(row and row[0])
 
     def read(self, known: Mapping[str, int], projects: Sequence[str] | None) -> RelayLeases:
         """Return the leases of the projects whose version differs from `known`."""

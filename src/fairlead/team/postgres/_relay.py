@@ -165,7 +165,7 @@ class PostgresRelay(StatementRunner):
     @property
     def has_leases(self) -> bool:
         """Whether the tables of the leases exist and the role may write to them."""
-        return self._lease_rows is not None and self._lease_rows.exist
+        return self._lease_rows is not None and self._lease_rows.tables_exist
 
     @property
     def has_lease_changes(self) -> bool:
@@ -198,7 +198,7 @@ class PostgresRelay(StatementRunner):
 
     @property
     def _leases(self) -> LeaseRows:
-        if self._lease_rows is None or not self._lease_rows.exist:
+        if self._lease_rows is None or not self._lease_rows.tables_exist:
             raise RelayRefused(
                 f"{self.location}: the schema is of an older Fairlead and has no leases; "
                 "have an administrator run what `fairlead team schema` prints"

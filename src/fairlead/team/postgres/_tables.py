@@ -63,7 +63,7 @@ hosts = Table(
 )
 
 packets = Table(
-    "parcels",
+    "parcels",  # the name in databases of earlier builds
     metadata,
     _text("target", key=True),
     _text("origin", key=True),
@@ -91,7 +91,7 @@ certificates = Table(
     _text("host"),
     _text("name"),
     _bytes("key"),
-    _text("verdict"),
+    _text("verdict"),  # "member" or "removed"; the name in databases and signatures of earlier builds
     _text("by"),
     _time("at"),
     _bytes("signature"),

@@ -105,7 +105,7 @@ class MailDelivery(EventExtension):
             output = self._output(context)
         except Exception as error:  # an error of the mail must not keep an event from its answer
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
-        start_wait = self._idle.wait_for(event, context) if isinstance(event, Stop) else None
+        start_wait = self._idle.wait_starter(event, context) if isinstance(event, Stop) else None
         if output is None and start_wait is None:
             return None
         return Reaction(output=output or HookOutput(), start_wait=start_wait, undoable=output is not None)

@@ -12,7 +12,7 @@ from fairlead.daemon.answers._questions import MAX_REASON, Answer, Answerer, Dec
 from fairlead.text import one_line
 
 ANSWER: Final = "answer"
-ANSWERED: Final = "answered"
+ANSWER_RESULT: Final = "answered"  # hosts of earlier builds send and read this word
 
 _MAX_NAME = 100
 _MAX_TEXT = 1000
@@ -56,7 +56,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
 
-class AnsweredPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnswerResultPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of an answer."""
 
     nonce: Annotated[str, Meta(min_length=8, max_length=64)]
@@ -68,7 +68,7 @@ class AnsweredPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 encode = msgspec.json.Encoder().encode
 _decode_answer = msgspec.json.Decoder(AnswerPacket).decode
-_decode_answered = msgspec.json.Decoder(AnsweredPacket).decode
+_decode_answer_result = msgspec.json.Decoder(AnswerResultPacket).decode
 
 
 def decode_answer(body: bytes) -> AnswerPacket:
@@ -79,9 +79,9 @@ def decode_answer(body: bytes) -> AnswerPacket:
     return packet
 
 
-def decode_answered(body: bytes) -> AnsweredPacket:
+def decode_answer_result(body: bytes) -> AnswerResultPacket:
     """Return the result of an answer. Raises `ValueError` if a field is invalid."""
-    return _decode_answered(body)
+    return _decode_answer_result(body)
 
 
 def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0917 - the fields of one
@@ -103,6 +103,6 @@ def answer_packet(nonce: str, question: str, asked: float, at: float, answer: An
     )
 
 
-def answered_packet(nonce: str, why: str) -> bytes:
-    """Return the body of an `AnsweredPacket`. `why` is empty if the answer was passed on to the agent."""
-    return encode(AnsweredPacket(nonce=nonce, is_given=not why, why=why[:_MAX_TEXT]))
+def answer_result_packet(nonce: str, why: str) -> bytes:
+    """Return the body of an `AnswerResultPacket`. `why` is empty if the answer was passed on to the agent."""
+    return encode(AnswerResultPacket(nonce=nonce, is_given=not why, why=why[:_MAX_TEXT]))

@@ -18,12 +18,12 @@ from fairlead.daemon.answers._questions import AnswerError, UnknownQuestion
 from fairlead.daemon.team._snapshots import answers_setting, takes_answers
 from fairlead.daemon.team.answers._packets import (
     ANSWER,
-    ANSWERED,
-    AnsweredPacket,
+    ANSWER_RESULT,
+    AnswerResultPacket,
     answer_packet,
-    answered_packet,
+    answer_result_packet,
     decode_answer,
-    decode_answered,
+    decode_answer_result,
 )
 from fairlead.errors import FairleadError
 from fairlead.mail import FAIRLEAD, USER, Draft
@@ -74,19 +74,21 @@ class RemoteAnswers:
         self._team = team
         self._answers = answers
         self._published = published
-        self._sent: dict[str, tuple[str, asyncio.Future[AnsweredPacket]]] = {}
+        self._sent: dict[str, tuple[str, asyncio.Future[AnswerResultPacket]]] = {}
         """By nonce: the id of the host, and the future for the result of the answer."""
         self._unconfirmed: dict[str, _Unconfirmed] = {}
         """By nonce."""
-        self._received: list[tuple[str, AnswerPacket | AnsweredPacket]] = []
+        self._received: list[tuple[str, AnswerPacket | AnswerResultPacket]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- the thread of the team ------------------------------------------------------------------------
 
     def attach(self, service: MessageService) -> None:
         """Register for packets about answers. They are decoded at once, so that invalid ones are refused."""
-        service.team.on_packet(ANSWER, lambda origin, body: self._received.append((origin, decode_answer(body))))
-        service.team.on_packet(ANSWERED, lambda origin, body: self._received.append((origin, decode_answered(body))))
+        service.team.add_handler(ANSWER, lambda origin, body: self._received.append((origin, decode_answer(body))))
+        service.team.add_handler(
+            ANSWER_RESULT, lambda origin, body: self._received.append((origin, decode_answer_result(body)))
+        )
 
     def discard_uncommitted(self) -> None:
         """Discard packets of a batch that could not be stored. They are received again."""
@@ -100,9 +102,9 @@ class RemoteAnswers:
 
     # -- from other hosts ------------------------------------------------------------------------------
 
-    def _handle(self, received: Sequence[tuple[str, AnswerPacket | AnsweredPacket]]) -> None:
+    def _handle(self, received: Sequence[tuple[str, AnswerPacket | AnswerResultPacket]]) -> None:
         for origin, packet in received:
-            if isinstance(packet, AnsweredPacket):
+            if isinstance(packet, AnswerResultPacket):
                 self._handle_result(origin, packet)
             else:
                 self._start(self._handle_answer(origin, packet))
@@ -120,7 +122,7 @@ class RemoteAnswers:
             why = ""
         except FairleadError as error:
             why = str(error).removesuffix("; see fairlead answer")
-        await self._team.post(origin, ANSWERED, answered_packet(packet.nonce, why))
+        await self._team.post(origin, ANSWER_RESULT, answer_result_packet(packet.nonce, why))
 
     async def _pass_on(self, packet: AnswerPacket, host: str) -> None:
         own = self._team.own_name
@@ -240,7 +242,7 @@ class RemoteAnswers:
             raise AnswerError(f"it can be denied from here, and not allowed: {question.only_deny}")
         return target
 
-    def _handle_result(self, origin: str, packet: AnsweredPacket) -> None:
+    def _handle_result(self, origin: str, packet: AnswerResultPacket) -> None:
         """Handle the result of an answer of this host. Results from other hosts than its target are ignored."""
         target, settled = self._sent.get(packet.nonce, ("", None))
         if settled is not None and target == origin and not settled.done():

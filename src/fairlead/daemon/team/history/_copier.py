@@ -64,7 +64,7 @@ class CopyingTeam(Protocol):
         """Notify the user that events were given up."""
 
 
-class CopyCounts:
+class CopyStatus:
     """The progress of copying. Written by its thread, read by all."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class EventCopier:
         self._errors = errors
         self._max_backlog = max_backlog
         self._interval = interval
-        self.counts = CopyCounts()
+        self.counts = CopyStatus()
         self._state = load_state()
         self.counts.given_up = self._state.given_up
         self._saved_at = 0.0
@@ -198,7 +198,7 @@ class EventCopier:
             self._caught_up()
             return False
         self._check_backlog()
-        batch = self._store.copies(self._position, blocked_only=events == "blocked", limit=_BATCH)
+        batch = self._store.events_to_copy(self._position, blocked_only=events == "blocked", limit=_BATCH)
         rows, sessions = sign_batch(batch, own, self._team.log.offset)
         if rows or sessions:
             mark = JournalMark(batch.position.segment, batch.position.offset)
@@ -246,17 +246,17 @@ class EventCopier:
         reached = self._position or max(self._state.start, self._state.skipped, self._state.reached)
         if journal.size_after(reached) > self._max_backlog:
             kept = int(self._max_backlog * _KEPT_SHARE)
-            dropped = self._store.count_copies(reached, blocked_only=blocked_only, keep_bytes=kept)
+            dropped = self._store.count_events_to_copy(reached, blocked_only=blocked_only, keep_bytes=kept)
             self._give_up(dropped.events, dropped.position)
             reached = dropped.position
         if self._has_lost(reached):
-            left = self._store.count_copies(reached, blocked_only=blocked_only)
+            left = self._store.count_events_to_copy(reached, blocked_only=blocked_only)
             lost = max(0, self.counts.pending - left.events) if self._counted is not None else 0
             reached = Position(journal.segments()[0], 0)
             self._give_up(lost, reached)
         if self._counted is None:
             self._counted, self.counts.pending = reached, 0
-        added = self._store.count_copies(self._counted, blocked_only=blocked_only)
+        added = self._store.count_events_to_copy(self._counted, blocked_only=blocked_only)
         self.counts.pending += added.events
         self._counted = added.position
 

@@ -348,7 +348,7 @@ class TeamLeases:
             if grant.until <= current.now:
                 self._leases.release([lease])
                 return
-            conflicts = table_of(others, lease.root).against(wanted, lease.holder)
+            conflicts = table_of(others, lease.root).conflicting_with(wanted, lease.holder)
             if conflicts:
                 self._release_lost(lease, conflicts[0])
                 return

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.store._event_texts import agent_type_of, searched_text, timeline_entry
+from fairlead.daemon.store._event_texts import agent_type_of, searchable_text, timeline_entry
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
-from fairlead.sessions import CopyBatch, CopyCount, EventCopy
+from fairlead.sessions import CopyBatch, EventCopy, EventsToCopyCount
 from fairlead.store import StoredEvent, clean_text
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MAX_BYTES = 256 * 1024
 _MAX_REASON = 400
 
 
-def prepare_copies(
+def find_events_to_copy(
     store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
 ) -> CopyBatch:
     """Return the next events to copy, at most `limit`, and the sessions that they change."""
@@ -52,7 +52,9 @@ def prepare_copies(
     )
 
 
-def count_copies(journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int) -> CopyCount:
+def count_events_to_copy(
+    journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int
+) -> EventsToCopyCount:
     """Count the events to copy after a position. Stops `keep_bytes` before the end of the journal."""
     position, count = after, 0
     left = journal.size_after(after) - keep_bytes
@@ -62,7 +64,7 @@ def count_copies(journal: Journal, after: Position, *, blocked_only: bool, keep_
         left -= at.offset - position.offset if at.segment == position.segment else at.offset
         position = at
         count += _is_counted(record, blocked_only=blocked_only)
-    return CopyCount(count, position)
+    return EventsToCopyCount(count, position)
 
 
 def _is_counted(record: Record, *, blocked_only: bool) -> bool:
@@ -91,7 +93,7 @@ def _copy(stored: StoredEvent) -> EventCopy:
         name: clean_text(text) for name in entry.__struct_fields__ if isinstance(text := getattr(entry, name), str)
     }
     entry = msgspec.structs.replace(entry, **(texts | {"reason": texts["reason"][:_MAX_REASON]}))
-    kind, text = searched_text(stored.event)
+    kind, text = searchable_text(stored.event)
     text = clean_text(text)
     if text.startswith(entry.text):
         entry = msgspec.structs.replace(entry, text="")
