@@ -87,7 +87,7 @@ def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.C
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(VALID)
     assert run("validate", ["--json", "../policy.yaml"]) == 0
-    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4, "hooks": 0}]
+    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4, "hooks": 0, "deleted": False}]
     assert json.loads(capsys.readouterr().out) == {
         "valid": True,
         "files": files,
@@ -201,7 +201,7 @@ def test_programs_read_the_states_of_hook_files(project: Path, capsys: pytest.Ca
     hooks_in_each_state(project)
     run("validate", ["--json", "../.fairlead.yaml"])
     found = json.loads(capsys.readouterr().out)
-    assert found["files"] == [{"file": "../.fairlead.yaml", "rules": 0, "commands": 0, "hooks": 4}]
+    assert found["files"] == [{"file": "../.fairlead.yaml", "rules": 0, "commands": 0, "hooks": 4, "deleted": False}]
     assert [(hook["setting"], hook["name"], hook["state"], bool(hook["problem"])) for hook in found["hooks"]] == [
         ("hooks[0]", "guards.py", "trusted", False),
         ("hooks[1]", "mended.py", "changed", True),

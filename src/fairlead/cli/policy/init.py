@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from fairlead.cli.policy.deleted import deleted_policy
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.person import require_person, yes_option
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     MAX_POLICY_BYTES,
+    PolicyError,
     conclaude_differences,
     conclaude_sections,
     detect_checks,
@@ -71,6 +73,22 @@ def _refuse_to_replace(folder: Path, options: Options) -> None:
             f"{conclaude_file} works unchanged, so nothing was written; run init with --from-conclaude to make {NAME} "
             f"of it, or with --force to start from the template"
         )
+    if deleted := _deleted(folder):
+        raise FairleadError(
+            f"{deleted} was deleted, and its last good version still applies; restore the file, or run init with "
+            f"--force, which writes {NAME} in its place"
+        )
+
+
+def _deleted(folder: Path) -> str:
+    """Return the policy file of the folder that was deleted and still applies: a new file would replace its rules.
+
+    "" if there is none, or if the folders above cannot be searched.
+    """
+    try:
+        return deleted_policy(str(folder))
+    except PolicyError:
+        return ""
 
 
 def _first(folder: Path, names: Iterable[str]) -> Path | None:
@@ -240,7 +258,7 @@ def _run(folder: Path, options: Options) -> int:
         sys.stdout.flush()
         print("\n".join(to_text(folder, draft, is_written=False)), file=sys.stderr)
         return 0
-    if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE))):
+    if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE)) or _deleted(folder)):
         require_person(f"replace the policy in {replaced}", assume_yes=options.yes)
     print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text), is_installed=options.install)))
     return _install() if options.install else 0
