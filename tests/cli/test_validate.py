@@ -323,6 +323,22 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert error_of(capsys, "schema", ["x"]) == "schema: unexpected argument 'x'; see fairlead schema --help"
 
 
+def test_a_schema_with_a_path_of_one_machine_is_told(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Earlier builds of `fairlead init` wrote one."""
+    told = (
+        "the schema for editors is named by an absolute path, which is wrong on other machines; run `fairlead schema > "
+        "fairlead.schema.json`, and write `$schema=fairlead.schema.json` here"
+    )
+    for schema, expected in {"file:///opt/x/schema.json": told, "/opt/x.json": told, "x.json": ""}.items():
+        line = f"# yaml-language-server: $schema={schema}\n"
+        (project / ".fairlead.yaml").write_text(f"## Ours\n{line}")
+        (home / "config.yaml").write_text(line)
+        assert run("validate") == 0
+        assert capsys.readouterr().err == (f"{project}/.fairlead.yaml:2:1: hint: {expected}\n" if expected else "")
+
+
 def test_each_pattern_is_counted_and_one_that_matches_nothing_gets_advice(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
