@@ -64,7 +64,7 @@ def alive_in(folder: Path) -> list[str]:
 
 
 def test_it_shows_every_event_sums_up_and_says_how_to_install(folder: Path) -> None:
-    done = play(folder)
+    done = play(folder, PATH=f"{FAIRLEAD.parent}:{os.environ['PATH']}")
 
     assert (done.returncode, done.stderr) == (0, "")
     shown = LINE.findall(done.stdout)
@@ -84,7 +84,8 @@ def test_it_shows_every_event_sums_up_and_says_how_to_install(folder: Path) -> N
         ("Stop", "none"),
         ("done", "blocked"),
     ]
-    assert "$ fairlead install " in done.stdout
+    steps = done.stdout.partition("\nFor your own agents:\n")[2].splitlines()
+    assert [line.partition("  ")[0] for line in steps if line] == ["$ fairlead init", "$ fairlead install"]
 
     own = done.stdout.partition("$ fairlead events")[0]  # the lines of the journal are not cut without a terminal
     assert "\x1b" not in own
@@ -93,6 +94,18 @@ def test_it_shows_every_event_sums_up_and_says_how_to_install(folder: Path) -> N
     with LAUNCHER.open("rb") as file:
         native = file.read(2) != b"#!"
     assert ("The launcher is the native one.\n" in done.stdout) == native
+
+
+def test_a_shell_that_does_not_find_the_programs_is_told_how(folder: Path) -> None:
+    """As after `make run`, whose environment is not active."""
+    done = play(folder, PATH=os.defpath)
+
+    step = f'$ export PATH="{FAIRLEAD.parent}:$PATH"'
+    assert f"\nFor your own agents:\n{step}   # for this shell" in done.stdout
+    found = subprocess.run(
+        ["/bin/sh", "-c", f"{step[2:]}; command -v fairlead"], env={}, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == f"{FAIRLEAD}\n"
 
 
 def test_no_process_is_left_and_nothing_of_the_person_is_seen(folder: Path) -> None:

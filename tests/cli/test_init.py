@@ -13,10 +13,10 @@ import pytest
 
 from fairlead.cli.main import main
 from fairlead.events import PreToolUse
-from fairlead.policy import Guards, Layer
+from fairlead.policy import Guards, Layer, find_hints
 from fairlead.policy.config._conclaude import is_narrower
 from fairlead.policy.config._reader import read_policy
-from fairlead.policy.config._schema import SCHEMA_FILE, policy_schema
+from fairlead.policy.config._schema import policy_schema, schema_text
 from fairlead.policy.init._detect import detect_checks
 from fairlead.policy.init._template import TEMPLATE, render_policy
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Tools = Callable[..., None]
 
 GUIDE = Path(__file__).parents[2] / "docs/howto/policy.md"
-SCHEMA = Path(SCHEMA_FILE).as_uri()
+SCHEMA_LINE = "# yaml-language-server: $schema=fairlead.schema.json"
 NEXT = "  fairlead validate\n  fairlead explain --tool Bash --command 'rm -rf build'\n  fairlead hooks install\n"
 
 
@@ -139,7 +139,7 @@ def test_the_checks_are_valid_as_written_and_as_uncommented(folder: Path, tools:
     (folder / "pyproject.toml").write_text("[tool.ruff]\n[tool.mypy]\n[tool.pytest.ini_options]\n")
     tools(*found)
 
-    text = render_policy(detect_checks(folder)[0], folder)
+    text = render_policy(detect_checks(folder)[0])
 
     assert [command.run.split()[0] for command in read_policy(text, "").stop.commands] == list(found)
     assert [command.run for command in read_policy(uncommented(text), "").stop.commands] == [
@@ -154,7 +154,7 @@ def test_a_check_is_written_out_in_full(folder: Path, tools: Tools) -> None:
     (folder / ".golangci.yml").write_text("")
     tools("go")
 
-    text = render_policy(detect_checks(folder)[0], folder)
+    text = render_policy(detect_checks(folder)[0])
 
     assert (
         text.partition("\nstop:\n")[2].partition("\n\n")[0]
@@ -185,11 +185,9 @@ def test_a_check_is_written_out_in_full(folder: Path, tools: Tools) -> None:
     )
 
 
-def test_the_schema_is_named_by_a_path_that_others_have_too_if_it_lies_in_the_folder() -> None:
-    package = Path(SCHEMA_FILE).parents[1]
-
-    assert render_policy([], package).startswith("# yaml-language-server: $schema=policy/schema.json\n")
-    assert render_policy([], Path(__file__).parent).startswith(f"# yaml-language-server: $schema={SCHEMA}\n")
+def test_it_names_no_schema_because_a_path_of_this_machine_is_wrong_on_others() -> None:
+    assert "yaml-language-server" not in render_policy([])
+    assert render_policy([]).startswith("## What coding agents may do")
 
 
 # -- what is found -------------------------------------------------------------------------------------
@@ -328,7 +326,7 @@ def test_it_writes_the_policy_and_says_what_to_do_next(folder: Path, tools: Tool
         "",
     )
     written = folder / ".fairlead.yaml"
-    assert written.read_text().startswith(f"# yaml-language-server: $schema={SCHEMA}\n## What coding agents may do")
+    assert written.read_text().startswith("## What coding agents may do")
     assert stat.S_IMODE(written.stat().st_mode) == 0o644
     assert names(folder) == [".fairlead.yaml", "pyproject.toml"]
     assert len(read_policy(written.read_text(), "").stop.commands) == 1
@@ -400,11 +398,46 @@ def test_it_installs_the_hooks_if_asked(
     assert (folder / ".fairlead.yaml").exists()
 
 
+def test_the_schema_is_written_beside_the_policy_if_asked(folder: Path, init: Callable[..., Said]) -> None:
+    (folder / "sub").mkdir()
+    dry = init("sub", "--schema", "--dry-run")
+    assert (dry.code, dry.out.partition("\n")[0], names(folder / "sub")) == (0, SCHEMA_LINE, [])
+
+    assert init("sub", "--schema") == Said(
+        0,
+        "wrote sub/.fairlead.yaml: guards, and 0 checks before the agent may stop\n"
+        "  fairlead.schema.json  the schema for editors, which the policy names; commit both\n"
+        f"next, in sub:\n{NEXT}",
+        "",
+    )
+    assert names(folder / "sub") == [".fairlead.yaml", "fairlead.schema.json"]
+    assert (folder / "sub/.fairlead.yaml").read_text() == f"{SCHEMA_LINE}\n{render_policy([])}"
+    assert (folder / "sub/fairlead.schema.json").read_text() == schema_text()
+    assert find_hints(str(folder / "sub/.fairlead.yaml")) == ()
+
+
+def test_an_older_schema_is_replaced_and_another_file_is_left_alone(folder: Path, init: Callable[..., Said]) -> None:
+    schema = folder / "fairlead.schema.json"
+    schema.write_text('{"$id": "urn:fairlead:policy"}')
+    assert init("--schema").code == 0
+    assert schema.read_text() == schema_text()
+
+    (folder / ".fairlead.yaml").unlink()
+    schema.write_text("{}")
+    assert init("--schema") == Said(
+        1,
+        "",
+        "fairlead: fairlead.schema.json exists, and is no schema of Fairlead; rename it, or run init without "
+        "--schema\n",
+    )
+    assert (names(folder), schema.read_text()) == ([schema.name], "{}")
+
+
 def test_a_dry_run_prints_the_file_and_writes_nothing(folder: Path, init: Callable[..., Said]) -> None:
     said = init("--dry-run")
 
     assert said.code == 0
-    assert said.out == render_policy([], folder)
+    assert said.out == render_policy([])
     assert said.err == "would write .fairlead.yaml: guards, and 0 checks before the agent may stop\n"
     assert names(folder) == []
 
@@ -435,7 +468,7 @@ def test_with_force_it_is_kept_beside(folder: Path, init: Callable[..., Said], n
     assert names(folder) == [".fairlead.yaml", f"{name}.bak"]
     assert (folder / f"{name}.bak").read_text() == "stop: {}\n"
     assert stat.S_IMODE((folder / f"{name}.bak").stat().st_mode) == 0o600
-    assert (folder / ".fairlead.yaml").read_text() == render_policy([], folder)
+    assert (folder / ".fairlead.yaml").read_text() == render_policy([])
 
 
 def test_no_link_is_followed(folder: Path, init: Callable[..., Said]) -> None:
@@ -562,6 +595,7 @@ def test_it_is_taken_over_with_its_comments(folder: Path, init: Callable[..., Sa
         "  copied: preToolUse: preventRootAdditions, uneditableFiles (3), toolUsageValidation (1)\n"
         "  copied: subagentStop: commands (1)\n"
         "  copied: permissionRequest: default, allow (1)\n"
+        "  left out: the line that names the schema of conclaude for editors\n"
         "  differs: file patterns are those of .gitignore: `.env` matches in every folder, and `*` does not match `/`\n"
         "  differs: file rules apply to shell commands too (`sed -i`, `>`, `mv`, ...), however a path is written\n"
         "  differs: these match less than before; write `**/` where there may be folders in between: src/*.gen.ts\n"
@@ -582,7 +616,7 @@ def test_it_is_taken_over_with_its_comments(folder: Path, init: Callable[..., Sa
         "",
     )
     taken = (folder / ".fairlead.yaml").read_text()
-    assert taken == f"# yaml-language-server: $schema={SCHEMA}\n" + THEIRS.partition("\n")[2]
+    assert taken == THEIRS.partition("\n")[2]
     assert read_policy(taken, "") == read_policy(THEIRS, "")
     assert (folder / ".conclaude.yaml").read_text() == THEIRS
 
@@ -590,9 +624,9 @@ def test_it_is_taken_over_with_its_comments(folder: Path, init: Callable[..., Sa
 def test_its_line_ends_and_marks_stay_as_they_are(folder: Path, init: Callable[..., Said]) -> None:
     (folder / ".conclaude.yml").write_bytes(b"\xef\xbb\xbf# caf\xc3\xa9\r\nstop: {}\r\n")
 
-    assert init("--from-conclaude").code == 0
+    assert init("--from-conclaude", "--schema").code == 0
 
-    header = f"# yaml-language-server: $schema={SCHEMA}\r\n".encode()
+    header = f"{SCHEMA_LINE}\r\n".encode()
     assert (folder / ".fairlead.yaml").read_bytes() == header + b"# caf\xc3\xa9\r\nstop: {}\r\n"
 
 

@@ -233,8 +233,8 @@ def test_of_a_deleted_policy_the_last_good_version_is_used_until_its_copy_is_del
     assert done.returncode == 2
     (kept,) = (project.home / "policies").iterdir()
     warning = (
-        f"{project.policy}: the file was deleted. Its last good version is used. Restore it, or delete {kept} "
-        "to stop using it"
+        f"{project.policy}: the file was deleted. Its last good version is used. Restore the file, or stop using that "
+        f"version: rm {kept}"
     )
     assert warning in done.stderr
     assert project.call("Bash", command=f"rm {kept}").returncode == 2

@@ -87,7 +87,7 @@ def test_a_file_is_checked_by_itself(project: Path, home: Path, capsys: pytest.C
 def test_programs_read_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "policy.yaml").write_text(VALID)
     assert run("validate", ["--json", "../policy.yaml"]) == 0
-    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4, "hooks": 0}]
+    files = [{"file": "../policy.yaml", "rules": 5, "commands": 4, "hooks": 0, "deleted": False}]
     assert json.loads(capsys.readouterr().out) == {
         "valid": True,
         "files": files,
@@ -201,7 +201,7 @@ def test_programs_read_the_states_of_hook_files(project: Path, capsys: pytest.Ca
     hooks_in_each_state(project)
     run("validate", ["--json", "../.fairlead.yaml"])
     found = json.loads(capsys.readouterr().out)
-    assert found["files"] == [{"file": "../.fairlead.yaml", "rules": 0, "commands": 0, "hooks": 4}]
+    assert found["files"] == [{"file": "../.fairlead.yaml", "rules": 0, "commands": 0, "hooks": 4, "deleted": False}]
     assert [(hook["setting"], hook["name"], hook["state"], bool(hook["problem"])) for hook in found["hooks"]] == [
         ("hooks[0]", "guards.py", "trusted", False),
         ("hooks[1]", "mended.py", "changed", True),
@@ -321,6 +321,22 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("schema") == 0
     assert json.loads(capsys.readouterr().out) == policy_schema()
     assert error_of(capsys, "schema", ["x"]) == "schema: unexpected argument 'x'; see fairlead schema --help"
+
+
+def test_a_schema_with_a_path_of_one_machine_is_told(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Earlier builds of `fairlead init` wrote one."""
+    told = (
+        "the schema for editors is named by an absolute path, which is wrong on other machines; run `fairlead schema > "
+        "fairlead.schema.json`, and write `$schema=fairlead.schema.json` here"
+    )
+    for schema, expected in {"file:///opt/x/schema.json": told, "/opt/x.json": told, "x.json": ""}.items():
+        line = f"# yaml-language-server: $schema={schema}\n"
+        (project / ".fairlead.yaml").write_text(f"## Ours\n{line}")
+        (home / "config.yaml").write_text(line)
+        assert run("validate") == 0
+        assert capsys.readouterr().err == (f"{project}/.fairlead.yaml:2:1: hint: {expected}\n" if expected else "")
 
 
 def test_each_pattern_is_counted_and_one_that_matches_nothing_gets_advice(

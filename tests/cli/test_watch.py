@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -120,11 +123,57 @@ def test_the_live_view_of_one_host_asks_for_no_other(home: Path, args: tuple[str
     assert ("/v1/team/stream" in asked()) is not bool(args)
 
 
-def read_all(terminal: int) -> None:
+LEFT = b"\x1b[?1049l"
+"""The terminal shows again what it showed before the view."""
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "said"),
+    [
+        (b"q", 0, b""),
+        (b"\x03", 130, b"fairlead: interrupted\r\n"),
+        (b"?\x03\x03", 130, b"fairlead: interrupted\r\n"),
+        (signal.SIGINT, 130, b"fairlead: interrupted\r\n"),
+        (signal.SIGTERM, 143, b""),
+    ],
+)
+def test_the_terminal_is_as_before_however_the_view_ends(
+    home: Path, ends: bytes | signal.Signals, code: int, said: bytes
+) -> None:
+    """Ctrl-C ends it as it ends every command, with one line and exit code 130. The first one closes an open help."""
+    (home / "run").mkdir()
+    daemon = FakeDaemon(home / "run/daemon.sock", [session("s1", title="Clean up")])
+    daemon.start()
+    ours, theirs = os.openpty()
+    before = termios.tcgetattr(theirs)
+    env = {**os.environ, "FAIRLEAD_HOME": str(home), "FAIRLEAD_NO_DAEMON": "1", "TERM": "xterm"}
+    drawn = bytearray()
+    with subprocess.Popen([sys.executable, "-c", START], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as view:
+        reader = threading.Thread(target=read_all, args=(ours, drawn))
+        reader.start()
+        until(lambda: b"Clean up" in drawn, "it shows the session")
+        if isinstance(ends, bytes):
+            for key in ends:
+                os.write(ours, bytes([key]))
+        else:
+            view.send_signal(ends)
+        assert view.wait(PATIENCE) == code
+    after = termios.tcgetattr(theirs)
+    os.close(theirs)
+    reader.join()
+    daemon.stop()
+    assert after == before
+    left, _, shown = bytes(drawn).rpartition(LEFT)
+    assert left, "it leaves the screen of the view"
+    assert re.sub(rb"\x1b\[[?<>]?[\d;]*[a-z]", b"", shown) == said
+
+
+def read_all(terminal: int, drawn: bytearray | None = None) -> None:
     """Read what a view draws until it ends, so that it can go on."""
     with suppress(OSError):  # the other end was closed
-        while os.read(terminal, 65536):
-            pass
+        while data := os.read(terminal, 65536):
+            if drawn is not None:
+                drawn += data
     os.close(terminal)
 
 

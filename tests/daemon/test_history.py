@@ -72,6 +72,24 @@ def test_a_session_that_has_ended_stays_in_the_history(live: DaemonHome) -> None
     assert text[1].endswith("2 calls  s1        project         1 blocked; 1 subagents; fix the login")
 
 
+def test_a_cost_that_was_not_reported_is_shown_as_unknown(live: DaemonHome) -> None:
+    work(live, "s1")
+    page = history(live)
+    (one,) = page["sessions"]
+    assert ("cost_usd" in one, "total_usd" in one, page["usd"], page["unknown"]) == (False, False, None, 1)
+    text = live.fairlead("history").stdout.splitlines()
+    assert text[0].endswith(": 1 session, 1 running, cost unknown")
+    assert "  unknown     2 calls  s1  " in text[1]
+    assert live.fairlead("history", "--session", "s1").stdout.splitlines()[2].endswith(", cost unknown")
+
+    work(live, "s2")
+    costs(live, "s2", 1.25, 60)
+    page = history(live)
+    assert (page["usd"], page["unknown"]) == (1.25, 1)
+    assert live.fairlead("history").stdout.splitlines()[0].endswith(": 2 sessions, 2 running, $1.25, cost of 1 unknown")
+    assert history(live, "--search", "pytest")["usd"] is None, "a search adds up no costs"
+
+
 def test_a_session_shows_its_events_with_their_verdicts_and_subagents(live: DaemonHome) -> None:
     work(live, "s1")
     one = history(live, "--session", "s")

@@ -47,6 +47,33 @@ def test_a_record_that_is_read_again_counts_once(store: Store) -> None:
     assert len(store.find_history(HistoryQuery(search="do it")).matches) == 1
 
 
+def test_a_cost_that_was_not_reported_is_unknown_and_not_zero(store: Store) -> None:
+    """A client without a status line, such as `claude -p`, reports no cost; another may report that it was free."""
+
+    def known() -> tuple[dict[str, float | None], float | None, int]:
+        page = store.find_history(HistoryQuery())
+        assert all(one.cost_usd == one.total_usd for one in page.sessions)
+        absence = store.summarize(0.0, START + 100)
+        assert (absence.usd, absence.unknown) == (page.usd, page.unknown)
+        return {one.id: one.cost_usd for one in page.sessions}, page.usd, page.unknown
+
+    assert known() == ({}, 0.0, 0)
+    store.add_records([event(1, session="silent"), event(2, session="free")], at(1))
+    assert known() == ({"silent": None, "free": None}, None, 2)
+    store.add_records([CostRecord(at=START + 1, session="free", counter=0.0, added=0.0)], at(2))
+    assert known() == ({"silent": None, "free": 0.0}, 0.0, 1)
+    store.add_records([CostRecord(at=START + 2, session="paid", counter=1.5, added=1.5)], at(3))
+    assert known() == ({"silent": None, "free": 0.0, "paid": 1.5}, 1.5, 1)
+
+    assert [one.total_usd for one in store.history_of("silent")] == [None]
+    copies = store.sessions_to_copy(["silent", "free"], blocked_only=False)
+    assert {copy.session.id: copy.session.total_usd for copy in copies} == {"silent": None, "free": 0.0}
+    later = store.find_history(HistoryQuery(since=START + 1.5))
+    assert ({one.id: one.cost_usd for one in later.sessions}["paid"], later.usd) == (1.5, 1.5)
+    elsewhere = store.find_history(HistoryQuery(folder="/elsewhere"))
+    assert (elsewhere.usd, elsewhere.unknown) == (0.0, 0)
+
+
 def test_an_event_that_its_commands_block_is_counted(store: Store) -> None:
     stop = replace(event(1, kind="Stop"), verdict="none")
     store.add_records([stop], at(1))

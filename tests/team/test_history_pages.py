@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.daemon.team.history._pages import merged_page
 from fairlead.daemon.team.history._rows import RemoteResult, RowKey
@@ -81,6 +82,35 @@ def test_every_row_is_on_one_page_in_the_order_of_time(seed: int, text: str) -> 
             break
     expected = [("here", at) for at in local] + [("there", at) for at in remote]
     assert seen == sorted(expected, key=lambda row: -row[1])
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "expected"),
+    [
+        ([], [], (0.0, 0)),
+        ([None], [None, None], (None, 3)),
+        ([1.5, None], [None], (1.5, 2)),
+        ([None], [2.0, None], (2.0, 2)),
+        ([], [0.0], (0.0, 0)),
+        ([0.0], [], (0.0, 0)),
+    ],
+)
+def test_the_sum_of_costs_leaves_out_those_that_are_unknown(
+    local: list[float | None], remote: list[float | None], expected: tuple[float | None, int]
+) -> None:
+    store, reader = Store([float(at) for at in range(len(local))]), Reader([100.0 + at for at in range(len(remote))])
+    store.sessions = [replace(one, cost_usd=cost) for one, cost in zip(store.sessions, local, strict=True)]
+    reader.rows = [
+        replace(row, session=replace(row.session, cost_usd=cost)) for row, cost in zip(reader.rows, remote, strict=True)
+    ]
+    known = [cost for cost in local if cost is not None]
+    usd = sum(known) if known or not local else None
+
+    def find(query: HistoryQuery) -> HistoryPage:
+        return replace(store.find(query), usd=usd, unknown=len(local) - len(known))
+
+    page = merged_page(find, reader, HistoryQuery(limit=50))  # type: ignore[arg-type]
+    assert (page.usd, page.unknown) == expected
 
 
 @pytest.mark.parametrize("text", ["", "x"])

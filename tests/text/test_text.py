@@ -14,6 +14,8 @@ from fairlead.text import (
     ago,
     cell_width,
     compact_number,
+    cost_or_unknown,
+    cost_text,
     duration,
     first_line,
     fit,
@@ -111,6 +113,9 @@ def test_a_duration_takes_a_few_cells(seconds: float, shown: str) -> None:
 
 def test_costs_counts_and_times_are_short() -> None:
     assert [money(cost) for cost in (0, 1.234, 999.99, 12_345)] == ["$0.00", "$1.23", "$999.99", "$12.3k"]
+    assert [cost_or_unknown(cost) for cost in (None, 0, 1.234)] == ["unknown", "$0.00", "$1.23"]
+    assert [cost_text(None, 2), cost_text(1.2)] == ["cost unknown", "$1.20"]
+    assert cost_text(0, 2) == "$0.00, cost of 2 unknown"
     assert [compact_number(tokens) for tokens in (999, 31_250, 999_499, 1_200_000)] == ["999", "31k", "999k", "1.2M"]
     assert [ago(at, 100.0) for at in (99.5, 40.0)] == ["now", "1m00s ago"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tui.sample_sessions import LEAD, NOW, SHOP, TREE
 from tui.screens import lines_of, snapshot_of, until, watching
 from tui.test_snapshots import compare
@@ -42,6 +43,7 @@ SESSIONS = [
         tools=230,
         blocked=3,
         cost_usd=12.5,
+        total_usd=14.0,
     ),
     past("5f0c8a4e-1111", folder=LEAD, started=NOW - 26 * HOUR, ended=NOW - 2 * HOUR, tools=2, cost_usd=0.02),
 ]
@@ -156,6 +158,36 @@ async def test_the_history_by_project_and_in_other_periods(past_daemon: FakeDaem
             await pilot.press(key)
             path = f"/v1/history?since={since}&limit=200"
             await until(partial(past_daemon.requests.__contains__, path))
+
+
+async def test_costs_that_were_not_reported_are_shown_as_unknown(past_daemon: FakeDaemon) -> None:
+    silent = replace(SESSIONS[1], cost_usd=None, total_usd=None)
+    page = replace(PAGE, sessions=[SESSIONS[0], silent], usd=1.204, unknown=1)
+    past_daemon.documents["/v1/history"] = msgspec.json.encode(page)
+    past_daemon.documents["/v1/history/77aa12bc-2222"] = msgspec.json.encode(replace(ONE, session=silent))
+    past_daemon.documents["/v1/absence"] = msgspec.json.encode(replace(AWAY, ended=[silent], usd=None, unknown=3))
+    past_daemon.documents["/v1/presence"] = json.dumps({"left": NOW - 2 * HOUR, "was_away": True}).encode()
+    async with watching(size=(100, 30), source=SessionSource(str(past_daemon.socket_path))) as (app, pilot):
+        await until(lambda: isinstance(app.screen, AbsenceScreen) and "3 sessions worked" in "".join(lines_of(app)))
+        shown = "\n".join(lines_of(app))
+        assert "3 sessions worked, cost unknown" in shown
+        assert "  unknown  fairlead" in shown
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, HistoryScreen) and "Pay by invoice" in app.screen.list.text)
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, HistoryScreen)
+        assert lines_of(app)[0].endswith("2 sessions   1 running   $1.20, cost of 1 unknown")
+        assert "    $1.20     41  " in screen.list.text
+        assert "  unknown    230  " in screen.list.text
+        await pilot.press("b")
+        await pilot.pause()
+        groups = [line for line in screen.list.text.splitlines() if line[1].isalpha()]
+        assert groups == [" fairlead   1 session   cost unknown", " webshop   1 session   $1.20"]
+        await pilot.press("g", "g", "enter")
+        await until(lambda: isinstance(app.screen, SessionHistoryScreen) and app.screen.lines.count > 3)
+        await pilot.pause()
+        assert any(line.endswith("2h00m, cost unknown") for line in lines_of(app))
 
 
 async def test_a_search_in_the_history(past_daemon: FakeDaemon) -> None:

@@ -10,13 +10,13 @@ from tui.sample_sessions import NOW, sample_sessions, session
 from tui.screens import lines_of, until, watching
 
 from fairlead.sessions import AttentionNeeded, Idle, Working
+from fairlead.tui._app import WatchApp
 from fairlead.tui._source import ConnectionStatus, SessionChanged, SessionRemoved
 from fairlead.tui.model._keys import GROUPS, KeyReader, hints
 from fairlead.tui.model._view import View
 from fairlead.tui.widgets._help import HelpScreen, help_lines
 
 if TYPE_CHECKING:
-    from fairlead.tui._app import WatchApp
     from fairlead.tui.model._layout import StyledText
 
 
@@ -171,11 +171,20 @@ async def test_copying_the_id() -> None:
         assert f"copied: {FIRST}" in lines_of(app)[-1]
 
 
-@pytest.mark.parametrize("key", ["q", "ctrl+c"])
-async def test_quitting(key: str) -> None:
+@pytest.mark.parametrize(("key", "code"), [("q", 0), ("ctrl+c", 130)])
+async def test_quitting(key: str, code: int) -> None:
     async with watching() as (app, pilot):
         await pilot.press(key)
         await until(lambda: not app.is_running)
+        assert app.return_code == code
+
+
+async def test_leaving_before_the_view_is_open() -> None:
+    app = WatchApp(None)
+    app.leave(143)
+    async with app.run_test():
+        await until(lambda: not app.is_running)
+    assert app.return_code == 143
 
 
 async def test_a_click_selects_a_line() -> None:

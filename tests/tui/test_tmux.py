@@ -125,6 +125,19 @@ def test_enter_goes_to_the_pane_and_p_peeks_at_it(tmux: Tmux, waiting: FakeDaemo
     tmux.wait(lambda: "watch" not in tmux.run("list-sessions", "-F", "#{session_name}"))
 
 
+@pytest.mark.timeout(120)
+def test_after_ctrl_c_the_terminal_shows_what_it_showed_before(tmux: Tmux, waiting: FakeDaemon) -> None:
+    pane = tmux.run("new-session", "-dP", "-F", "#{pane_id}", "-s", "watch", "-x", "100", "-y", "30", "exec /bin/sh")
+    tmux.run("send-keys", "-t", pane, f"echo be''fore; {sys.executable} -c '{START}' watch; echo code $?", "Enter")
+    tmux.wait(lambda: "Clean up" in tmux.screen(pane))
+    assert "before" not in tmux.screen(pane)
+
+    tmux.run("send-keys", "-t", pane, "C-c")
+
+    tmux.wait(lambda: "before\nfairlead: interrupted\ncode 130\n" in tmux.screen(pane))
+    assert waiting.sessions
+
+
 def transcript(home: Path) -> Path:
     """A conversation of many lines, in the client's folder; each of them would change the colour of the terminal."""
     file = home / "claude/projects/webshop/t.jsonl"

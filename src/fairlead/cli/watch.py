@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
+from contextlib import contextmanager
 from io import TextIOWrapper
 from time import localtime, mktime, time
 from typing import TYPE_CHECKING, Any
@@ -18,13 +20,18 @@ from fairlead.cli.support.daemon_client import ensure_daemon
 from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.param_types import OneOf, Text
 from fairlead.daemon import NO_DAEMON_VARIABLE
-from fairlead.errors import UsageError
+from fairlead.errors import INTERRUPTED, UsageError
 from fairlead.paths import socket_file
 
 if TYPE_CHECKING:
-    from fairlead.tui import View
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from fairlead.tui import View, WatchApp
 
 _COLUMNS_WITHOUT_TERMINAL = 120
+_SIGNALLED = 128
+"""The exit code of a process that a signal ends is this and the number of the signal, as a shell reports it."""
 
 _GC_THRESHOLDS = (20_000, 20, 50)
 """One key press builds 10 000 new rows, and nearly all of them stay alive, so frequent collections free nothing."""
@@ -45,7 +52,11 @@ class Options(msgspec.Struct, frozen=True):
     "watch",
     cls=Command,
     examples=("fairlead watch --project .",),
-    exit_codes=((0, "shown"), (1, "the command line is wrong, or (with --once) no daemon answers")),
+    exit_codes=(
+        (0, "shown"),
+        (1, "the command line is wrong, or (with --once) no daemon answers"),
+        (130, "Ctrl-C ended the live view"),
+    ),
 )
 @click.option(
     "--project",
@@ -107,8 +118,29 @@ def _watch(options: Options) -> int:
     gc.set_threshold(*_GC_THRESHOLDS)
     source, theme = SessionSource(socket_file()), options.theme or _default_theme()
     app = WatchApp(source, to_view(options), theme=theme, shows_team=not options.here)
-    app.run()
+    with _exiting_on_signals(app):
+        app.run()
+    if app.return_code == INTERRUPTED:
+        raise KeyboardInterrupt
     return app.return_code or 0
+
+
+@contextmanager
+def _exiting_on_signals(app: WatchApp) -> Iterator[None]:
+    """Context manager in which SIGINT and SIGTERM close the view, so that it restores the terminal.
+
+    Ctrl-C is a key in the view: these signals come from other processes.
+    """
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        app.leave(INTERRUPTED if number == signal.SIGINT else _SIGNALLED + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _print(options: Options) -> int:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         LoadedPolicy,
         NotCached,
         Notice,
+        deleted_file_warning,
         find_hints,
         find_layers,
+        find_layers_in_force,
         find_policy_files,
         has_decided_events,
         load_policy,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
     from fairlead.policy.config._reader import read_document, read_policy
-    from fairlead.policy.config._schema import schema_text
+    from fairlead.policy.config._schema import SCHEMA_ID, schema_text
     from fairlead.policy.config._types import (
         Attention,
         Command,
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._verdict import FileChange
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._detect_files import DetectedFiles, detect_files
-    from fairlead.policy.init._template import render_policy, with_schema_header
+    from fairlead.policy.init._template import names_schema, render_policy, with_schema_line
     from fairlead.policy.layers._matched_files import PatternMatches, matched_files
     from fairlead.policy.paths._gitignore import Pattern, PatternList, PatternSet
     from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath, resolve
@@ -83,6 +85,7 @@ __all__ = [
     "ALL_VARIABLES",
     "MAX_MISTAKES",
     "MAX_POLICY_BYTES",
+    "SCHEMA_ID",
     "Attention",
     "BaseFolder",
     "CachedPolicy",
@@ -133,6 +136,7 @@ __all__ = [
     "conclaude_differences",
     "conclaude_sections",
     "context_rule_applies",
+    "deleted_file_warning",
     "detect_checks",
     "detect_files",
     "files_below",
@@ -140,6 +144,7 @@ __all__ = [
     "find_hook_groups",
     "find_interpreter",
     "find_layers",
+    "find_layers_in_force",
     "find_policy_files",
     "has_decided_events",
     "hook_file_states",
@@ -152,6 +157,7 @@ __all__ = [
     "mark_notified",
     "matched_files",
     "merge_layers",
+    "names_schema",
     "parse_layer",
     "plan_commands",
     "plan_variables",
@@ -174,7 +180,7 @@ __all__ = [
     "user_wide_file",
     "was_notified",
     "watch_folders",
-    "with_schema_header",
+    "with_schema_line",
     "withheld_settings",
     "write_trusted",
 ]
@@ -194,8 +200,10 @@ __getattr__ = lazy_exports(
             "LoadedPolicy",
             "NotCached",
             "Notice",
+            "deleted_file_warning",
             "find_hints",
             "find_layers",
+            "find_layers_in_force",
             "find_policy_files",
             "has_decided_events",
             "load_policy",
@@ -209,7 +217,7 @@ __getattr__ = lazy_exports(
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
-        "config._schema": ("schema_text",),
+        "config._schema": ("SCHEMA_ID", "schema_text"),
         "trust._report": ("FileTrust", "HookFileState", "changed_meanings", "hook_file_states", "trust_states"),
         "_time_spans": ("is_within_hours",),
         "config._types": (
@@ -233,7 +241,7 @@ __getattr__ = lazy_exports(
         "guards._verdict": ("FileChange",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._detect_files": ("DetectedFiles", "detect_files"),
-        "init._template": ("render_policy", "with_schema_header"),
+        "init._template": ("names_schema", "render_policy", "with_schema_line"),
         "layers._matched_files": ("PatternMatches", "matched_files"),
         "paths._gitignore": ("Pattern", "PatternList", "PatternSet"),
         "paths._resolve": ("BaseFolder", "ResolvedPath", "resolve"),

@@ -52,10 +52,10 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     failures: int = 0
     """Tool calls that failed."""
     subagents: int = 0
-    cost_usd: float = 0.0
-    """Its cost since the requested time."""
-    total_usd: float = 0.0
-    """Its total cost."""
+    cost_usd: float | None = None
+    """Its cost since the requested time; `None` if the client has reported none, so that it is not known."""
+    total_usd: float | None = None
+    """Its total cost; `None` if it is not known."""
 
 
 class HistoryMatch(msgspec.Struct, frozen=True):
@@ -105,8 +105,11 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     now: float = 0.0
     left: float = 0.0
     """When the user left: the last key in `watch`, or the last prompt, before ten minutes without one; 0 if never."""
-    usd: float = 0.0
-    """The cost of all requested sessions since that time. Of other hosts: of those on this page, to the hour."""
+    usd: float | None = None
+    """The known costs of all requested sessions since that time. Of other hosts: of those on this page, to the hour.
+    `None` if there are sessions, and the cost of none is known, and for a search."""
+    unknown: int = 0
+    """The number of requested sessions whose cost is not known. Of other hosts: of those on this page."""
     sessions: list[HistorySession] = []
     matches: list[HistoryMatch] = []
     next: str = ""
@@ -170,7 +173,10 @@ class AbsenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The number of prompts in all sessions."""
     active: int = 0
     """The number of sessions with events."""
-    usd: float = 0.0
+    usd: float | None = None
+    """Their known costs; `None` if there are sessions, and the cost of none is known."""
+    unknown: int = 0
+    """The number of sessions with events whose cost is not known."""
 
     @property
     def is_empty(self) -> bool:

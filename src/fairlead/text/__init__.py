@@ -21,7 +21,16 @@ if TYPE_CHECKING:
         truncate,
     )
     from fairlead.text._unicode import replace_surrogates, replace_surrogates_in
-    from fairlead.text._units import ago, clock, compact_number, duration, money, start_of_day
+    from fairlead.text._units import (
+        ago,
+        clock,
+        compact_number,
+        cost_or_unknown,
+        cost_text,
+        duration,
+        money,
+        start_of_day,
+    )
     from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
 __all__ = [
@@ -29,6 +38,8 @@ __all__ = [
     "cell_width",
     "clock",
     "compact_number",
+    "cost_or_unknown",
+    "cost_text",
     "duration",
     "first_line",
     "fit",
@@ -64,7 +75,16 @@ __getattr__ = lazy_exports(
             "truncate",
         ),
         "_unicode": ("replace_surrogates", "replace_surrogates_in"),
-        "_units": ("ago", "clock", "compact_number", "duration", "money", "start_of_day"),
+        "_units": (
+            "ago",
+            "clock",
+            "compact_number",
+            "cost_or_unknown",
+            "cost_text",
+            "duration",
+            "money",
+            "start_of_day",
+        ),
         "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },
 )

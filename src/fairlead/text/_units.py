@@ -40,6 +40,18 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars < 1000 else f"${dollars / 1000:.1f}k"  # noqa: PLR2004 - a thousand
 
 
+def cost_or_unknown(dollars: float | None) -> str:
+    """Return a cost in at most 7 cells; `unknown` for `None`."""
+    return "unknown" if dollars is None else money(dollars)
+
+
+def cost_text(dollars: float | None, unknown: int = 0) -> str:
+    """Return a cost for a sentence: `$1.20`, `cost unknown`, or a sum without some: `$1.20, cost of 2 unknown`."""
+    if dollars is None:
+        return "cost unknown"
+    return f"{money(dollars)}, cost of {unknown} unknown" if unknown else money(dollars)
+
+
 def compact_number(number: int) -> str:
     """Return a number in at most 4 cells, up to hundreds of millions: 999, 31k, 1.2M."""
     if number < 1000:  # noqa: PLR2004 - a thousand

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from fairlead.errors import FairleadError
+from fairlead.errors import INTERRUPTED, FairleadError
 from fairlead.text import one_line
 from fairlead.tui import _tmux
 from fairlead.tui._answers import Answers
@@ -73,6 +73,7 @@ class Actions:
             "back": self._back,
             "help": lambda: app.push_screen(HelpScreen(app.palette)),
             "quit": app.exit,
+            "cancel": lambda: app.exit(return_code=INTERRUPTED),
             **SessionActions(app, self._session).handlers,
         }
         """Action → handler, for all actions in the table of keys."""

@@ -36,6 +36,7 @@ from fairlead.tui.widgets._prompt import PromptLine
 from fairlead.tui.widgets._themes import THEMES, Palette
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Sequence
 
     from textual.app import ComposeResult
@@ -111,6 +112,8 @@ class WatchApp(App[None]):
         self._height = 0
         self._drawn_question: tuple[Sequence[str], int, int] = ((), 0, 0)
         """The lines of the question that was drawn last, with the width and height that it could use."""
+        self._event_loop: AbstractEventLoop | None = None
+        self._leaves_with = 0
         self._locator = ProjectLocator(self._report_location, locate)
         self.text_lines = {name: TextLine(self.palette, id=name) for name in _TEXT_LINES}
         self.list = SessionList(self.palette)
@@ -149,7 +152,16 @@ class WatchApp(App[None]):
                 self.run_worker(TeamSource(self.source.socket_path).run(self.deliver), group="team")
             self.run_worker(UserMail(self.source.socket_path).run(self.deliver), group="mail")
         self.history.key_pressed()
+        self._event_loop = get_running_loop()
+        if self._leaves_with:
+            self.exit(return_code=self._leaves_with)
         self.draw()
+
+    def leave(self, code: int) -> None:
+        """Close the view with an exit code, once it is open. A signal handler may call this."""
+        self._leaves_with = code
+        if self._event_loop is not None:
+            self._event_loop.call_soon_threadsafe(partial(self.exit, return_code=code))
 
     async def on_unmount(self) -> None:
         """Report that the user leaves the view now."""

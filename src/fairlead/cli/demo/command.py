@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import chdir
@@ -191,6 +192,9 @@ class _Demo:
 
     def _show_next_steps(self) -> None:
         self._screen.title("For your own agents:")
+        programs = os.path.dirname(self._launcher.hook)
+        if not _is_on_path(programs):
+            self._screen.shell(f'export PATH="{programs}:$PATH"   # for this shell; the README says how to install')
         self._screen.shell("fairlead init            # write a policy that suits the project")
         client = client_named(DEFAULT_CLIENT).title
         self._screen.shell(f"fairlead install         # have {client} ask Fairlead (first: --dry-run)")
@@ -216,6 +220,12 @@ def _read_answer(code: int, stdout: bytes, stderr: bytes) -> tuple[str, str]:
         return "failed", f"exit code {code}: {stderr.decode(errors='replace')}"
     verdicts = {"ask": "asked", "allow": "allowed", "deny": "blocked"}
     return verdicts.get(permission, "said" if answer else "none"), str(reason)
+
+
+def _is_on_path(folder: str) -> bool:
+    """Return whether a shell finds the program `fairlead` in this folder."""
+    found = shutil.which("fairlead")
+    return found is not None and os.path.realpath(os.path.dirname(found)) == os.path.realpath(folder)
 
 
 def _launcher_kind(launcher: str) -> str:

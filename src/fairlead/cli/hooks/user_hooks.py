@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 import msgspec
 
 from fairlead.cli.hooks.policy_text import with_hook, without_hook
+from fairlead.cli.policy.deleted import deleted_policy
 from fairlead.cli.policy.trust_hooks import TrustError, trust_hook_file
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import print_lines
 from fairlead.cli.support.person import require_person, yes_option
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
-    find_layers,
+    deleted_file_warning,
+    find_layers_in_force,
     find_policy_files,
     hook_path,
     parse_layer,
@@ -143,10 +146,14 @@ def remove(*, file: str, is_user: bool, yes: bool) -> int:
 def list_files(*, as_json: bool) -> int:
     """List the files with hooks of your own, and whether they are trusted.
 
-    These are the hook files of all policies that apply in this folder.
+    These are the hook files of all policies that apply in this folder, also of a policy file that was deleted and still
+    applies.
     """
     files = []
-    for layer in find_layers(os.getcwd()):
+    loaded = find_layers_in_force(os.getcwd())
+    for warning in loaded.warnings:
+        print(warning, file=sys.stderr)
+    for layer in loaded.layers:
         for name in layer.policy.hooks:
             state = read_hook_file(hook_path(layer.file, name))
             files.append(ListedHookFile(state.file, layer.file, not state.problem, state.problem))
@@ -174,7 +181,11 @@ def _read(policy: str) -> bytes:
         text = read_policy_text(policy)
         parse_layer(text, policy)
         return text
-    return b"" if policy == user_wide_file() else _NEW_POLICY.encode()
+    if policy == user_wide_file():
+        return b""
+    if deleted := deleted_policy(os.path.dirname(policy)):  # a new file would replace its rules
+        raise PolicyTextError(str(deleted_file_warning(deleted)))
+    return _NEW_POLICY.encode()
 
 
 def _listed(text: bytes, policy: str) -> tuple[str, ...]:

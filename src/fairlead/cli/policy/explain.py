@@ -16,7 +16,7 @@ from fairlead.cli.support.param_types import Text
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.errors import UsageError
 from fairlead.events import MAX_PAYLOAD, decode_json, encode_json, parse
-from fairlead.policy import find_layers, hook_file_states
+from fairlead.policy import find_layers_in_force, hook_file_states
 from fairlead.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[s
     if explanation.effects is not None:
         yield from ("", "what the call does", *_effect_lines(explanation.effects))
     yield from ("", "policy")
-    yield from (f"  {file}" for file in explanation.files or ("none found; see fairlead init",))
+    yield from (f"  {line}" for line in _policy_lines(explanation))
     if explanation.effects is None or every_rule:
         yield from _every_rule(explanation)
     else:
@@ -112,6 +112,14 @@ def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[s
         "afterwards": explanation.afterwards,
     }
     yield from (f"  {label}: {text}" for label, text in notes.items() if text)
+
+
+def _policy_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the policy files. Of a file that was deleted and still applies, yield the warning, which names it."""
+    for file in explanation.files:
+        yield next((warning for warning in explanation.warnings if warning.startswith(f"{file}: ")), file)
+    if not explanation.files:
+        yield "none found; see fairlead init"
 
 
 def _effect_lines(effects: CallEffects) -> Iterator[str]:
@@ -211,6 +219,9 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     the rule that decides, the commands that would run, and what the agent would be told. Runs nothing, so the answers
     of hooks that the policy lists are not known: their files are named.
 
+    A policy file that was deleted after it decided events still applies, in its last good version, as it does to the
+    hooks; it is listed with the command that ends this.
+
     A payload is what the client would send. Missing fields are filled in: PreToolUse as the event, any session.
     """
     options = Options(**given)
@@ -219,8 +230,8 @@ def explain(*, as_json: bool, every_rule: bool, **given: Any) -> int:
     if not os.path.isdir(absolute):
         raise UsageError(f"--cwd {folder}: no such folder")
     event = to_event(options, {} if options.names_call else _read_payload(), absolute)
-    layers = find_layers(current().absolute(event.cwd or "."))
-    explanation = explain_event(event, layers, hook_file_states(layers))
+    loaded = find_layers_in_force(current().absolute(event.cwd or "."))
+    explanation = explain_event(event, loaded.layers, hook_file_states(loaded.layers), loaded.warnings)
     if as_json:
         print_line(encode_json(msgspec.to_builtins(explanation)).decode())
     else:

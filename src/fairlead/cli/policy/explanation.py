@@ -43,6 +43,8 @@ class Explanation(msgspec.Struct, frozen=True):
     event: str
     files: tuple[str, ...]
     verdict: str
+    warnings: tuple[str, ...] = ()
+    """Which of the files were deleted and still apply, and what ends that."""
     condition: str | None = None
     """The condition of the verdict: that the commands pass, that no hook decides otherwise."""
     otherwise: str | None = None
@@ -75,7 +77,9 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
     return parse(whole)
 
 
-def explain(event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState, ...] = ()) -> Explanation:
+def explain(
+    event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState, ...] = (), warnings: tuple[str, ...] = ()
+) -> Explanation:
     """Evaluate an event under a policy with these hook files, but run no command and ask no hook."""
     planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
@@ -90,6 +94,7 @@ def explain(event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState,
         event=_describe(event),
         files=tuple(layer.file for layer in layers),
         verdict="block" if output.blocked else output.permission or "no objection",
+        warnings=warnings,
         condition=condition,
         otherwise=otherwise,
         told=output.reason,

@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from fairlead.cli.policy.deleted import deleted_policy
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.person import require_person, yes_option
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     MAX_POLICY_BYTES,
+    SCHEMA_ID,
+    PolicyError,
     conclaude_differences,
     conclaude_sections,
     detect_checks,
     detect_files,
+    names_schema,
     read_document,
     render_policy,
-    with_schema_header,
+    schema_text,
+    with_schema_line,
 )
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from fairlead.policy import DetectedCheck, DetectedFiles
 
 NAME = ".fairlead.yaml"
+SCHEMA_NAME = "fairlead.schema.json"
 _OURS = (NAME, ".fairlead.yml")
 _CONCLAUDE = (".conclaude.yaml", ".conclaude.yml")
 _MODE = 0o644
@@ -47,6 +53,7 @@ class Options(msgspec.Struct, frozen=True):
     dry_run: bool = False
     yes: bool = False
     install: bool = False
+    schema: bool = False
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -71,6 +78,22 @@ def _refuse_to_replace(folder: Path, options: Options) -> None:
             f"{conclaude_file} works unchanged, so nothing was written; run init with --from-conclaude to make {NAME} "
             f"of it, or with --force to start from the template"
         )
+    if deleted := _deleted(folder):
+        raise FairleadError(
+            f"{deleted} was deleted, and its last good version still applies; restore the file, or run init with "
+            f"--force, which writes {NAME} in its place"
+        )
+
+
+def _deleted(folder: Path) -> str:
+    """Return the policy file of the folder that was deleted and still applies: a new file would replace its rules.
+
+    "" if there is none, or if the folders above cannot be searched.
+    """
+    try:
+        return deleted_policy(str(folder))
+    except PolicyError:
+        return ""
 
 
 def _first(folder: Path, names: Iterable[str]) -> Path | None:
@@ -94,7 +117,7 @@ def _new_draft(folder: Path) -> Draft:
     ]
     if conclaude_file := _first(folder, _CONCLAUDE):
         lines.append(f"{conclaude_file.name} is no longer in force; its rules are not in {NAME}")
-    return Draft(render_policy(checks, folder, files), about, tuple(lines))
+    return Draft(render_policy(checks, files), about, tuple(lines))
 
 
 def _file_lines(files: Sequence[DetectedFiles]) -> Iterator[str]:
@@ -118,12 +141,23 @@ def _draft_from_conclaude(folder: Path) -> Draft:
         raise FairleadError(f"{source} is a link out of the folder; put the file itself there")
     content = _content(source)
     document = read_document(content, str(source))  # raises every mistake, with its line in that file
+    text = content.decode("utf-8-sig")
     lines = (
         *(f"copied: {line}" for line in conclaude_sections(document)),
+        *(("left out: the line that names the schema of conclaude for editors",) if names_schema(text) else ()),
         *(f"differs: {line}" for line in conclaude_differences(document)),
         f"{source.name} is no longer in force, and may be removed",
     )
-    return Draft(with_schema_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
+    return Draft(with_schema_line(text), f"all of {source.name}", lines)
+
+
+def _with_schema(folder: Path, draft: Draft) -> Draft:
+    """Return a draft that names the schema beside it. Raise `FairleadError` if another file has that name."""
+    file = folder / SCHEMA_NAME
+    if os.path.lexists(file) and not (file.is_file() and f'"{SCHEMA_ID}"' in file.read_text("utf-8", "replace")):
+        raise FairleadError(f"{file} exists, and is no schema of Fairlead; rename it, or run init without --schema")
+    line = f"{SCHEMA_NAME}  the schema for editors, which the policy names; commit both"
+    return Draft(with_schema_line(draft.text, SCHEMA_NAME), draft.about, (*draft.lines, line))
 
 
 def _content(source: Path) -> bytes:
@@ -214,6 +248,11 @@ def to_text(
     "--from-conclaude", is_flag=True, help="Copy .conclaude.yaml with its comments, and list what behaves differently."
 )
 @click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@click.option(
+    "--schema",
+    is_flag=True,
+    help=f"Also write {SCHEMA_NAME}, and name it in the policy, for editors that use schemas.",
+)
 @click.option("--install", is_flag=True, help="Then install the hooks, as fairlead hooks install does.")
 @yes_option
 def init(**given: Any) -> int:
@@ -235,13 +274,17 @@ def _run(folder: Path, options: Options) -> int:
         raise UsageError(f"{folder}: {reason}")
     _refuse_to_replace(folder, options)
     draft = _draft_from_conclaude(folder) if options.from_conclaude else _new_draft(folder)
+    if options.schema:
+        draft = _with_schema(folder, draft)
     if options.dry_run:
         sys.stdout.write(draft.text)
         sys.stdout.flush()
         print("\n".join(to_text(folder, draft, is_written=False)), file=sys.stderr)
         return 0
-    if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE))):
+    if options.force and (replaced := _first(folder, (*_OURS, *_CONCLAUDE)) or _deleted(folder)):
         require_person(f"replace the policy in {replaced}", assume_yes=options.yes)
+    if options.schema:
+        _put(folder / SCHEMA_NAME, schema_text().encode(), _MODE)
     print("\n".join(to_text(folder, draft, kept=_write(folder, draft.text), is_installed=options.install)))
     return _install() if options.install else 0
 

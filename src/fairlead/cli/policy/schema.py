@@ -20,7 +20,8 @@ from fairlead.policy import schema_text
 def schema() -> int:
     """Print the JSON Schema of the policy file.
 
-    It is for editors and other programs.
+    It is for editors and other programs. `fairlead init --schema` writes it beside a new policy, which names it by a
+    relative path, so that it is found on every machine that has both files.
     """
     print_line(schema_text(), end="")
     return 0

@@ -13,7 +13,7 @@ from fairlead.cli.policy.explanation import event_of, explain
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import print_lines
 from fairlead.errors import FairleadError, UsageError
-from fairlead.policy import PolicyError, find_layers, read_layer
+from fairlead.policy import PolicyError, find_layers, find_layers_in_force, read_layer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,12 +91,13 @@ def test(*, target: str, as_json: bool) -> int:
 
     They are under `tests:` in the policy, and in the YAML files of the folder .fairlead-tests beside it. A test is a
     payload and the verdict that it must get. Missing fields of the payload are filled in: PreToolUse as the event, the
-    folder of the policy. No command is run.
+    folder of the policy. No command is run. The tests are about the policy files as they are: of a file that was
+    deleted there are none, though its last good version still applies to events, as a warning says.
     """
     if not os.path.exists(target):
         raise UsageError(f"{target}: no such file or folder")
     try:
-        layers = find_layers(target) if os.path.isdir(target) else (read_layer(target),)
+        layers = _layers_in(target) if os.path.isdir(target) else (read_layer(target),)
         tests = [(test, layer) for layer in layers for test in (*layer.policy.tests, *_tests_beside(layer))]
     except PolicyError as error:
         print(error, file=sys.stderr)
@@ -113,6 +114,13 @@ def test(*, target: str, as_json: bool) -> int:
     else:
         print_lines(to_text(outcomes))
     return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+def _layers_in(folder: str) -> tuple[Layer, ...]:
+    """Return the policies of the files that apply in a folder; warn of deleted files, which apply to events alone."""
+    for warning in find_layers_in_force(folder).warnings:
+        print(warning, file=sys.stderr)
+    return find_layers(folder)
 
 
 def _tests_beside(layer: Layer) -> Iterator[PolicyTest]:

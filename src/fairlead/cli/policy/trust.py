@@ -21,6 +21,7 @@ from fairlead.cli.support.person import require_person
 from fairlead.errors import FairleadError, UsageError
 from fairlead.policy import (
     Layer,
+    deleted_file_warning,
     find_policy_files,
     list_trusted,
     parse_layer,
@@ -167,7 +168,9 @@ def _policy_at(path: str) -> str:
     if not os.path.isdir(path):
         return os.path.abspath(path)
     user_wide = user_wide_file()
-    nearest = next((policy.file for policy in find_policy_files(path) if policy.file != user_wide), None)
+    files = [policy.file for policy in find_policy_files(path, also_deleted=True) if policy.file != user_wide]
+    nearest = next(filter(os.path.lexists, files), None)
     if nearest is None:
-        raise UsageError(f"{os.path.abspath(path)}: no policy here or in the folders above; `fairlead init` writes one")
+        missing = f"{os.path.abspath(path)}: no policy here or in the folders above; `fairlead init` writes one"
+        raise UsageError(str(deleted_file_warning(files[0])) if files else missing)
     return nearest

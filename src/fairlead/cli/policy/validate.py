@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from fairlead.cli.policy.deleted import deleted_policy
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import print_lines
 from fairlead.policy import (
     MAX_MISTAKES,
     Diagnostic,
     HookFileState,
+    LoadedPolicy,
     PatternMatches,
     PolicyError,
     changed_meanings,
+    deleted_file_warning,
     find_hints,
-    find_layers,
+    find_layers_in_force,
     find_policy_files,
     hook_file_states,
     load_policy,
@@ -47,6 +50,8 @@ class CheckedFile(msgspec.Struct, frozen=True):
     rules: int
     commands: int
     hooks: int
+    deleted: bool = False
+    """The file was deleted, and its last good version, which is counted here, still applies."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -59,7 +64,7 @@ class Result(msgspec.Struct, frozen=True):
     guards: tuple[str, ...] = ()
     """The settings of `preToolUse` that are on, by the files or by default. Lists of rules are not among them."""
     warnings: tuple[str, ...] = ()
-    """Why the files are not applied to events."""
+    """Why the files as they are now are not what applies to events."""
     patterns: tuple[PatternMatches, ...] = ()
     """How many files each pattern matches now."""
     changes: tuple[str, ...] = ()
@@ -71,33 +76,45 @@ class Result(msgspec.Struct, frozen=True):
 def check(target: str) -> Result:
     """Check a policy file, or the files that apply in a folder."""
     try:
-        layers = find_checked_layers(target)
-        hints = tuple(hint for layer in layers for hint in find_hints(layer.file))
+        checked = find_checked_layers(target)
+        files = tuple(map(_checked, checked.layers))
+        hints = tuple(hint for file in files if not file.deleted for hint in find_hints(file.file))
     except PolicyError as error:
         return Result(valid=False, mistakes=error.mistakes)
     return Result(
-        valid=True,
-        files=tuple(map(_checked, layers)),
+        valid=not all(file.deleted for file in files),
+        files=files,
         hints=hints,
-        guards=tuple(_guards(layers)),
-        warnings=_keep_last_good(target),
-        patterns=matched_files(layers, max_listed=0),
-        changes=tuple(changed_meanings(layers)) if os.path.isdir(target) else (),
-        hooks=hook_file_states(layers),
+        guards=tuple(_guards(checked.layers)),
+        warnings=tuple(dict.fromkeys((*checked.warnings, *_keep_last_good(target)))),
+        patterns=matched_files(checked.layers, max_listed=0),
+        changes=tuple(changed_meanings(checked.layers)) if os.path.isdir(target) else (),
+        hooks=hook_file_states(checked.layers),
     )
 
 
-def find_checked_layers(target: str) -> Sequence[Layer]:
-    """Return the policy of a file, or those that apply in a folder. Raise `PolicyError` if one is not valid."""
+def find_checked_layers(target: str) -> LoadedPolicy:
+    """Return the policy of a file, or those that apply in a folder, also of deleted files, with warnings about these.
+
+    Raise `PolicyError` if one is not valid.
+    """
     if not os.path.isdir(target):
         if not os.path.lexists(target):
-            raise PolicyError((Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy"),))
-        return (read_layer(target),)
-    layers = find_layers(target)
-    if not layers:
+            raise PolicyError((_missing(target),))
+        return LoadedPolicy((read_layer(target),))
+    loaded = find_layers_in_force(target)
+    if not loaded.layers:
         message = "no policy here or in the folders above; `fairlead init` writes one"
         raise PolicyError((Diagnostic(os.path.abspath(target), 0, 0, message),))
-    return layers
+    return loaded
+
+
+def _missing(target: str) -> Diagnostic:
+    """Return what is wrong with a path that does not exist: it may be that of a policy that still applies."""
+    file = os.path.abspath(target)
+    if deleted_policy(os.path.dirname(file)) == file:
+        return deleted_file_warning(file)
+    return Diagnostic(target, 0, 0, "no such file or folder; `fairlead init` writes a policy")
 
 
 def _keep_last_good(target: str) -> tuple[str, ...]:
@@ -119,7 +136,8 @@ def _keep_last_good(target: str) -> tuple[str, ...]:
 
 
 def _checked(layer: Layer) -> CheckedFile:
-    return CheckedFile(layer.file, _rules(layer.policy), _commands(layer.policy), len(layer.policy.hooks))
+    policy, is_deleted = layer.policy, not os.path.lexists(layer.file)
+    return CheckedFile(layer.file, _rules(policy), _commands(policy), len(policy.hooks), is_deleted)
 
 
 def _rules(policy: Policy) -> int:
@@ -174,7 +192,8 @@ def to_text(result: Result) -> Iterator[str]:
     for checked in result.files:
         amount = f"{_plural(checked.rules, 'rule')}, {_plural(checked.commands, 'command')}"
         hooks = f", {_plural(checked.hooks, 'hook file')}" if checked.hooks else ""
-        yield f"{checked.file}: valid: {amount}{hooks}"
+        state = "deleted, its last good version still applies" if checked.deleted else "valid"
+        yield f"{checked.file}: {state}: {amount}{hooks}"
     if result.guards:
         yield f"in force besides the rules: {', '.join(result.guards)}"
     several = len({*(hook.policy for hook in result.hooks), *(pattern.policy for pattern in result.patterns)}) > 1
@@ -226,7 +245,7 @@ def _plural(number: int, noun: str) -> str:
         ("FOLDER", "check the files that apply in this folder (default: the current one)"),
     ),
     examples=("fairlead validate", "fairlead validate .fairlead.yaml --json"),
-    exit_codes=((0, "valid, perhaps with hints"), (1, "not valid, or there is no policy")),
+    exit_codes=((0, "valid, perhaps with hints"), (1, "not valid, or there is no policy file")),
 )
 @click.argument("target", metavar="[FILE | FOLDER]", default=".", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, on stdout.")
@@ -237,7 +256,8 @@ def validate(*, target: str, as_json: bool) -> int:
     file:line:column, what is wrong, and what would be right. A hint is about an entry that is valid but may not do what
     you meant. With several files, lines with `changed:` say what differs from earlier versions, which read only the
     nearest file. Hook files are listed as trusted, untrusted, changed or missing; they are not loaded. A policy without
-    mistakes is kept as the last good version, which applies if the file breaks later.
+    mistakes is kept as the last good version, which applies if the file breaks later. Of a file that was deleted after
+    it decided events, the last good version still applies: it is listed, with the command that ends this.
     """
     result = check(target)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -136,7 +137,10 @@ def visualize(*, target: str, rule: str | None, show_matches: bool, as_json: boo
     """
     if rule is not None and rule not in RULES:
         raise UsageError(f"no such rule: {rule}; the rules are {', '.join(RULES)}")
-    rules = tuple(shown_rules(find_checked_layers(target), rule))
+    checked = find_checked_layers(target)
+    for warning in checked.warnings:
+        print(warning, file=sys.stderr)
+    rules = tuple(shown_rules(checked.layers, rule))
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(rules), indent=2).decode())
     else:

@@ -22,7 +22,7 @@ from fairlead.cli.support.param_types import Number, Text
 from fairlead.errors import UsageError
 from fairlead.ipc import RequestRefused
 from fairlead.sessions import HistoryPage, SessionHistory
-from fairlead.text import ago, cell_width, duration, fit, money, one_line, start_of_day
+from fairlead.text import ago, cell_width, cost_or_unknown, cost_text, duration, fit, one_line, start_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +136,7 @@ def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator
     if session.prompt:
         yield _cut(f"  {one_line(session.prompt)}", columns)
     span = f"{_clock(session.started)} to {_end(session)}, {_length(session, now)}"
-    yield _cut(f"  {span}, {money(session.total_usd)}", columns)
+    yield _cut(f"  {span}, {cost_text(session.total_usd)}", columns)
     yield _cut(f"  {', '.join(_counts(session)) or 'no events'}", columns)
     for agent in history.subagents:
         lasted = "runs" if agent.ended is None else duration(agent.ended - agent.started)
@@ -154,7 +154,7 @@ def _heading(page: HistoryPage) -> str:
         return f"no session since {_clock(page.since)}"
     running = sum(session.ended is None for session in page.sessions)
     number = f"{len(page.sessions)}{' or more' if page.next else ''} session{'' if len(page.sessions) == 1 else 's'}"
-    return f"since {_clock(page.since)}: {number}, {running} running, {money(page.usd)}"
+    return f"since {_clock(page.since)}: {number}, {running} running, {cost_text(page.usd, page.unknown)}"
 
 
 def _session_line(session: HistorySession, now: float, host_width: int = 0) -> str:
@@ -163,7 +163,7 @@ def _session_line(session: HistorySession, now: float, host_width: int = 0) -> s
     notes = [f"{session.blocked} blocked"] if session.blocked else []
     notes += [f"{session.subagents} subagents"] if session.subagents else []
     what = "; ".join([*notes, one_line(session.prompt)] if session.prompt else notes)
-    figures = f"{_length(session, now):>6}  {money(session.cost_usd):>7}  {session.tools:>4} calls"
+    figures = f"{_length(session, now):>6}  {cost_or_unknown(session.cost_usd):>7}  {session.tools:>4} calls"
     host = f"{one_line(session.host):<{host_width}}  " if host_width else ""
     name = f"{one_line(session.id)[:_SHOWN_ID]:<8}"
     return f"{state} {_clock(session.started)}  {figures}  {name}  {host}{project}  {what}".rstrip()
@@ -269,8 +269,10 @@ def history(**given: Any) -> int:
     """Show what sessions did and cost, including ended ones.
 
     The most recently active session comes first: its start, its duration, its cost since the time of `--since`, its
-    tool calls, id and project, and its first prompt. Shows what was recorded, without secrets, as far back as
-    `journal.keepDays` reaches. In a team, also shows the sessions of other hosts that copy events (`team.events`).
+    tool calls, id and project, and its first prompt. The cost is unknown if the client has reported none.
+
+    Shows what was recorded, without secrets, as far back as `journal.keepDays` reaches. In a team, also shows the
+    sessions of other hosts that copy events (`team.events`).
     """
     options = Options(**{name: value for name, value in given.items() if value is not None})
     invocation = current()

@@ -96,17 +96,31 @@ def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...
     `config_home` is the folder of the user-wide file, if not the default. Raises `PolicyError` with the mistakes of
     all files.
     """
+    return _read_files(find_policy_files(cwd, config_home=config_home)).layers
+
+
+def find_layers_in_force(cwd: str) -> LoadedPolicy:
+    """Read what `find_layers` reads, and the last good versions of deleted files, with a warning for each of these."""
+    return _read_files(find_policy_files(cwd, also_deleted=True))
+
+
+def _read_files(files: Sequence[PolicyFile]) -> LoadedPolicy:
     layers: list[Layer] = []
+    warnings: list[str] = []
     mistakes: list[Diagnostic] = []
-    files = find_policy_files(cwd, config_home=config_home)
     for file in files:
         try:
-            layers.append(read_layer(file.file, file.folder))
+            if exists(file.file):
+                layers.append(read_layer(file.file, file.folder))
+            else:
+                layer, more = _load_deleted(file.file, file.folder)
+                layers.append(layer)
+                warnings += more
         except PolicyError as error:
             mistakes += error.mistakes
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    return with_commands_once(files, layers)
+    return LoadedPolicy(with_commands_once(files, layers), tuple(dict.fromkeys(warnings)))
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
@@ -255,16 +269,23 @@ def _load(
 
 def _load_deleted(file: str, folder: str) -> tuple[Layer, list[str]]:
     """Load the last good version of a deleted file, because switching branches must not disable a policy."""
-    cache = policy_cache_folder()
-    cached = read_cached_policy(cache, file)
-    advice = f"Its last good version is used. Restore it, or delete {cache_path(cache, file)} to stop using it"
-    error = PolicyError((Diagnostic(file, 0, 0, f"the file was deleted. {advice}"),))
+    cached = read_cached_policy(policy_cache_folder(), file)
+    error = PolicyError((deleted_file_warning(file),))
     if cached is None:
         raise error
     try:
         return layer_of(file, folder, cached.document, cached.digest), [str(error)]
     except ValidationError:
         raise error from None
+
+
+def deleted_file_warning(file: str) -> Diagnostic:
+    """Return the warning about a deleted file whose last good version applies, with the command that ends this."""
+    from shlex import quote
+
+    command = f"rm {quote(cache_path(policy_cache_folder(), file))}"
+    advice = f"Its last good version is used. Restore the file, or stop using that version: {command}"
+    return Diagnostic(file, 0, 0, f"the file was deleted. {advice}")
 
 
 def _stamp(file: str) -> Stamp | None:

@@ -5,6 +5,8 @@ The types define what is valid; the YAML nodes have the position of each value. 
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -13,7 +15,7 @@ from msgspec import inspect
 from fairlead.policy.config._conclaude import map_old_keys
 from fairlead.policy.config._errors import Diagnostic, DiagnosticCollector, PolicyError, TooManyMistakes
 from fairlead.policy.config._messages import describe_type, describe_value, format_path, unknown_key
-from fairlead.policy.config._types import Policy, ToolRule
+from fairlead.policy.config._types import USER_WIDE, Policy, ToolRule
 from fairlead.policy.config._validators import HINTS, Advice, find_check
 from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES, Node, compose
 
@@ -41,7 +43,22 @@ def read_document(text: str | bytes, file: str) -> Document:
 
 def read_hints(text: str | bytes, file: str) -> tuple[Diagnostic, ...]:
     """Return hints on entries that are valid but probably mistakes. Raises `PolicyError` if the text is invalid."""
-    return _parse(text, file)[1]
+    return tuple(sorted((*_parse(text, file)[1], *_absolute_schemas(_decoded(text, file), file))))
+
+
+_ABSOLUTE_SCHEMA = re.compile(r"^#[ \t]*yaml-language-server:[ \t]*\$schema=(?:file:|/)", re.MULTILINE)
+
+
+def _absolute_schemas(text: str, file: str) -> Iterator[Diagnostic]:
+    """Yield a hint for a line that names a schema by an absolute path. The user-wide file is on one machine only."""
+    if os.path.basename(file) == USER_WIDE:
+        return
+    for match in _ABSOLUTE_SCHEMA.finditer(text):
+        message = (
+            "the schema for editors is named by an absolute path, which is wrong on other machines; run `fairlead "
+            "schema > fairlead.schema.json`, and write `$schema=fairlead.schema.json` here"
+        )
+        yield Diagnostic(file, text.count("\n", 0, match.start()) + 1, 1, message)
 
 
 def _parse(text: str | bytes, file: str) -> tuple[Document, tuple[Diagnostic, ...]]:

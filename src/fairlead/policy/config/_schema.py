@@ -14,7 +14,7 @@ import msgspec
 from fairlead.policy.config import _types
 
 SCHEMA_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schema.json")
-"""The path must not change: `fairlead init` writes it into policy files, for editors."""
+"""The path must not change: earlier builds of 0.1.0 wrote it into policy files, for editors."""
 SCHEMA_ID = "urn:fairlead:policy"
 
 _NEW = "New."

@@ -1,12 +1,10 @@
-"""Renders a new policy file: the template, with the detected checks and the schema for editors."""
+"""Renders a new policy file: the template, with the detected checks, and perhaps the name of a schema for editors."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from fairlead.policy.config._schema import SCHEMA_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 
-_HEADER = re.compile(r"^#[ \t]*yaml-language-server:.*\n?", re.MULTILINE)
+_SCHEMA_LINE = re.compile(r"^#[ \t]*yaml-language-server:.*\n?", re.MULTILINE)
 _PLACEHOLDER = "  ## CHECKS\n"
 _MESSAGES: dict[Role, str] = {
     "lint": "Fix what the linter reports.",
@@ -40,12 +38,12 @@ _NO_CHECKS = """\
 """
 
 
-def render_policy(checks: Sequence[DetectedCheck], folder: Path, files: Sequence[DetectedFiles] = ()) -> str:
-    """Return the text of a new policy for a folder."""
+def render_policy(checks: Sequence[DetectedCheck], files: Sequence[DetectedFiles] = ()) -> str:
+    """Return the text of a new policy. It names no schema."""
     text = TEMPLATE.read_text("utf-8").replace(_PLACEHOLDER, _commands(checks))
     text = _with_rules(text, "uneditableFiles", files)
     text = _with_rules(text, "unreadableFiles", [rule for rule in files if rule.protection == "secret"])
-    return with_schema_header(text, folder)
+    return with_schema_line(text)
 
 
 def _with_rules(text: str, setting: str, files: Sequence[DetectedFiles]) -> str:
@@ -69,19 +67,19 @@ def _rule(rule: DetectedFiles) -> Iterator[str]:
     yield f"      message: {rule.message}"
 
 
-def with_schema_header(text: str, folder: Path) -> str:
-    """Return a policy whose first line names the schema. An existing line of that kind is replaced."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return f"# yaml-language-server: $schema={_schema_address(folder)}{newline}{_HEADER.sub('', text)}"
+def with_schema_line(text: str, schema: str = "") -> str:
+    """Return a policy whose first line names a schema for editors, by a path from the policy's folder.
 
-
-def _schema_address(folder: Path) -> str:
-    """Return the URL of the installed schema.
-
-    If the schema is below the folder, return a relative path, which works on other machines.
+    An existing line of that kind is replaced, or removed if `schema` is empty.
     """
-    schema, folder = Path(SCHEMA_FILE).resolve(), folder.resolve()
-    return schema.relative_to(folder).as_posix() if schema.is_relative_to(folder) else schema.as_uri()
+    newline = "\r\n" if "\r\n" in text else "\n"
+    line = f"# yaml-language-server: $schema={schema}{newline}" if schema else ""
+    return line + _SCHEMA_LINE.sub("", text)
+
+
+def names_schema(text: str) -> bool:
+    """Return whether a policy names a schema for editors."""
+    return _SCHEMA_LINE.search(text) is not None
 
 
 def _commands(checks: Sequence[DetectedCheck]) -> str:

@@ -12,10 +12,10 @@ from fairlead.store._trigrams import trigram_query
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import events
 from fairlead.store.history import _search as search
-from fairlead.store.history._tables import IS_BLOCKED, costs, sessions, texts
+from fairlead.store.history._tables import HAS_COST, IS_BLOCKED, costs, sessions, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
@@ -27,9 +27,10 @@ _MAX_TEXT = 400
 
 def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
     """Return a page of sessions, the most recently active one first."""
-    statement = select(sessions).where(sessions.c.last >= query.since, *_in_folder(query.folder))
+    requested = [sessions.c.last >= query.since, *_in_folder(query.folder)]
     if query.until:
-        statement = statement.where(sessions.c.started < query.until)
+        requested.append(sessions.c.started < query.until)
+    statement = select(sessions, HAS_COST).where(*requested)
     if query.before:
         last, _, name = query.before.partition(",")
         statement = statement.where(tuple_(sessions.c.last, sessions.c.session) < tuple_(literal(float(last)), name))
@@ -37,9 +38,11 @@ def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
     rows = connection.execute(statement).all()
     page = rows[: query.limit]
     spent = _costs_of(connection, [row.session for row in page], query)
+    usd, unknown = _known_costs(connection, _sum_of_costs(connection, query), requested)
     return HistoryPage(
         since=query.since,
-        usd=_sum_of_costs(connection, query),
+        usd=usd,
+        unknown=unknown,
         sessions=[session_of_row(row, spent.get(row.session, 0.0)) for row in page],
         next=f"{page[-1].last!r},{page[-1].session}" if len(rows) > query.limit else "",
     )
@@ -49,7 +52,7 @@ def find_session(connection: Connection, name: str) -> list[HistorySession]:
     """Return at most two sessions whose id starts with `name`. An exact match is returned alone."""
     exact = sessions.c.session == clean_text(name)
     begins = sessions.c.session.like(search.like_pattern(clean_text(name))[1:], escape="\\")
-    query = select(sessions).where(or_(exact, begins)).order_by(exact.desc(), sessions.c.last.desc()).limit(2)
+    query = select(sessions, HAS_COST).where(or_(exact, begins)).order_by(exact.desc(), sessions.c.last.desc()).limit(2)
     rows = connection.execute(query).all()
     if rows and rows[0].session == clean_text(name):
         rows = rows[:1]
@@ -86,6 +89,8 @@ def summarize(connection: Connection, since: float, now: float) -> AbsenceSummar
     """Return a summary of the recorded events since a time."""
     blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
+    spent = connection.execute(select(func.sum(costs.c.usd)).where(costs.c.at >= since)).scalar_one() or 0.0
+    usd, unknown = _known_costs(connection, spent, [sessions.c.last >= since])
     return AbsenceSummary(
         since=since,
         now=now,
@@ -94,7 +99,8 @@ def summarize(connection: Connection, since: float, now: float) -> AbsenceSummar
         examples=[_example(row) for row in connection.execute(newest)],
         prompts=_count_kind(connection, "UserPromptSubmit", since),
         active=connection.execute(select(func.count()).where(sessions.c.last >= since)).scalar_one(),
-        usd=connection.execute(select(func.sum(costs.c.usd)).where(costs.c.at >= since)).scalar_one() or 0.0,
+        usd=usd,
+        unknown=unknown,
     )
 
 
@@ -108,7 +114,8 @@ def _since(time: float) -> tuple[ColumnElement[bool], ...]:
 
 
 def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery) -> list[HistorySession]:
-    rows = connection.execute(select(sessions).where(sessions.c.session.in_(names))).all() if names else []
+    found = select(sessions, HAS_COST).where(sessions.c.session.in_(names))
+    rows = connection.execute(found).all() if names else []
     spent = _costs_of(connection, names, query)
     return [session_of_row(row, spent.get(row.session, 0.0)) for row in rows]
 
@@ -141,8 +148,18 @@ def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:
     return connection.execute(statement).scalar_one() or 0.0
 
 
+def _known_costs(
+    connection: Connection, usd: float, requested: Sequence[ColumnElement[bool]]
+) -> tuple[float | None, int]:
+    """Return the sum of costs, `None` if no requested session has a known cost; and how many have an unknown one."""
+    statement = select(HAS_COST, func.count()).select_from(sessions).where(*requested).group_by(HAS_COST)
+    numbers = {bool(row[0]): row[1] for row in connection.execute(statement)}
+    unknown = numbers.get(False, 0)
+    return None if unknown and not usd and True not in numbers else usd, unknown
+
+
 def session_of_row(row: Row[Any], usd: float, *, prompt: str | None = None) -> HistorySession:
-    """Return the session of a row. `usd` is its cost in the queried period."""
+    """Return the session of a row with `HAS_COST`. `usd` is its cost in the queried period, if its cost is known."""
     return HistorySession(
         id=row.session,
         client=row.client,
@@ -159,8 +176,8 @@ def session_of_row(row: Row[Any], usd: float, *, prompt: str | None = None) -> H
         asked=row.asked,
         failures=row.failures,
         subagents=row.subagents,
-        cost_usd=usd,
-        total_usd=row.usd,
+        cost_usd=usd if row.has_cost else None,
+        total_usd=row.usd if row.has_cost else None,
     )
 
 

@@ -10,7 +10,7 @@ from fairlead.sessions import SessionCopy
 from fairlead.store._database import batches
 from fairlead.store.events._rows import clean_text
 from fairlead.store.history._queries import session_of_row
-from fairlead.store.history._tables import costs, sessions
+from fairlead.store.history._tables import HAS_COST, costs, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_on
     """Return copies of sessions; with `blocked_only` only sessions with a blocked event, without their prompts."""
     copies: list[SessionCopy] = []
     for batch in batches([clean_text(name) for name in names]):
-        query = select(sessions).where(sessions.c.session.in_(batch))
+        query = select(sessions, HAS_COST).where(sessions.c.session.in_(batch))
         if blocked_only:
             query = query.where(sessions.c.blocked > 0)
         rows = connection.execute(query).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text, exists, or_, text
 
 from fairlead.store.events._tables import events, metadata
 
@@ -54,6 +54,9 @@ texts = Table(
     Index("history_texts_by_time", "at"),
 )
 """The searchable texts. Their index (`_search`) is not a table here, because only SQLite has it."""
+
+HAS_COST = or_(sessions.c.usd != 0, exists().where(costs.c.session == sessions.c.session)).label("has_cost")
+"""Whether the cost of a session is known: the client has reported one, if only $0.00."""
 
 blocked_events = Index("events_blocked", events.c.at, sqlite_where=IS_BLOCKED)
 """Finds the blocked events without reading all events."""

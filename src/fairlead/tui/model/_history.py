@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from fairlead.text import cell_width, duration, fit, money, one_line, start_of_day
+from fairlead.text import cell_width, cost_or_unknown, cost_text, duration, fit, one_line, start_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,7 +53,8 @@ def title(page: HistoryPage, view: HistoryView) -> list[StyledText]:
         return [(f" history, {period}", "group"), (f"   {found}: {one_line(view.search)}", "plain")]
     running = sum(session.ended is None for session in page.sessions)
     number = f"{len(page.sessions)}{'+' if page.next else ''}"
-    sums = f"   {number} session{'' if number == '1' else 's'}   {running} running   {money(page.usd)}"
+    cost = cost_text(page.usd, page.unknown)
+    sums = f"   {number} session{'' if number == '1' else 's'}   {running} running   {cost}"
     since = f" (since {_clock(page.since, page.now)})" if view.since == "left" and page.since else ""
     return [(f" history, {period}{since}", "group"), (sums, "plain")]
 
@@ -93,7 +94,7 @@ def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]
     lines: list[list[StyledText]] = [
         [(f" {one_line(session.prompt)}" if session.prompt else " no prompt", "plain")],
         [(f" {one_line(session.folder)}", "dim")],
-        [(f" started {_clock(session.started, now)}, {end}, {length}, {money(session.total_usd)}", "plain")],
+        [(f" started {_clock(session.started, now)}, {end}, {length}, {cost_text(session.total_usd)}", "plain")],
         [(counts, "plain")],
     ]
     for agent in history.subagents:
@@ -109,7 +110,8 @@ def session_lines(history: SessionHistory, now: float) -> list[list[StyledText]]
 def absence_lines(absence: AbsenceSummary, project_of: Callable[[str], str]) -> list[list[StyledText]]:
     """Return the lines of the summary of the user's absence."""
     away, now = duration(absence.now - absence.since), absence.now
-    sums = f" {absence.active} session{'' if absence.active == 1 else 's'} worked, {money(absence.usd)}"
+    cost = cost_text(absence.usd, absence.unknown)
+    sums = f" {absence.active} session{'' if absence.active == 1 else 's'} worked, {cost}"
     lines: list[list[StyledText]] = [[(f" You were away for {away}.", "group")], [(sums, "plain")]]
     if absence.waiting:
         need = "1 session needs" if len(absence.waiting) == 1 else f"{len(absence.waiting)} sessions need"
@@ -129,7 +131,7 @@ def absence_lines(absence: AbsenceSummary, project_of: Callable[[str], str]) -> 
 
 def _ended_pieces(session: HistorySession, now: float, project_of: Callable[[str], str]) -> list[StyledText]:
     ended = _clock(session.ended or session.last, now)
-    figures = f"   {ended}  {money(session.cost_usd):>7}  {fit(_name(project_of(session.folder)), _PROJECT)}"
+    figures = f"   {ended}  {cost_or_unknown(session.cost_usd):>7}  {fit(_name(project_of(session.folder)), _PROJECT)}"
     reason = f"  ({one_line(session.end_reason)})" if session.end_reason else ""
     return [(figures, "plain"), (f"  {one_line(session.prompt)}", "plain"), (reason, "dim")]
 
@@ -139,7 +141,8 @@ def _session_line(
 ) -> HistoryLine:
     state: StyledText = ("   ", "plain") if session.ended is not None else (" ● ", "working")
     length = duration((now if session.ended is None else session.ended) - session.started)
-    figures = f"{fit(_clock(session.started, now), 12)}  {length:>6}  {money(session.cost_usd):>7}  {session.tools:>5}"
+    cost = cost_or_unknown(session.cost_usd)
+    figures = f"{fit(_clock(session.started, now), 12)}  {length:>6}  {cost:>7}  {session.tools:>5}"
     blocked: StyleName = "tight" if session.blocked else "dim"
     pieces: list[StyledText] = [state, (figures, "plain")]
     if cells >= _WIDE:
@@ -156,9 +159,10 @@ def _lines_by_project(page: HistoryPage, cells: int, project_of: Callable[[str],
     for session in page.sessions:
         groups.setdefault(project_of(session.folder), []).append(session)
     for project, sessions in sorted(groups.items(), key=lambda item: (_name(item[0]).casefold(), item[0])):
-        cost = sum(session.cost_usd for session in sessions)
+        known = [session.cost_usd for session in sessions if session.cost_usd is not None]
+        cost = cost_text(sum(known) if known else None, len(sessions) - len(known))
         number = f"{len(sessions)} session{'' if len(sessions) == 1 else 's'}"
-        yield HistoryLine("", [(f" {_name(project)}", "group"), (f"   {number}   {money(cost)}", "plain")])
+        yield HistoryLine("", [(f" {_name(project)}", "group"), (f"   {number}   {cost}", "plain")])
         for session in sessions:
             yield _session_line(session, page.now, cells, project_of, is_grouped=True)
 

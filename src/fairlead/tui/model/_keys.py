@@ -62,7 +62,8 @@ GROUPS: dict[str, tuple[Key, ...]] = {
         Key(("H",), "history", "history of all sessions"),
         Key(("M",), "inbox", "your mail: read, reply"),
         Key(("escape",), "back", "close panel or filter"),
-        Key(("q", "ctrl+c"), "quit", "quit", "quit"),
+        Key(("q",), "quit", "quit", "quit"),
+        Key(("ctrl+c",), "cancel", "quit, exit code 130"),
         Key(("?",), "help", "this help", "help"),
     ),
 }

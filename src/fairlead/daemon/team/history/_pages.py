@@ -80,10 +80,13 @@ def _merged_sessions(
     page = rows[: query.limit]
     has_more = len(rows) + state.refused > query.limit or bool(local.next)
     shown = {(session.id, session.host) for session in page}
-    spent = sum(result.session.cost_usd for result in others if (result.session.id, result.session.host) in shown)
+    costs = [result.session.cost_usd for result in others if (result.session.id, result.session.host) in shown]
+    known = [cost for cost in costs if cost is not None]
+    is_known = bool(local.usd) or not page or any(session.cost_usd is not None for session in page)
     return replace(
         local,
-        usd=local.usd + spent,
+        usd=(local.usd or 0.0) + sum(known) if is_known else None,
+        unknown=local.unknown + len(costs) - len(known),
         sessions=page,
         next=f"{page[-1].last!r},{page[-1].id}" if has_more and page else "",
         others=state,

@@ -145,8 +145,10 @@ def subagents_of(entries: Iterable[tuple[TimelineEntry, EventCopy]]) -> list[Sub
     return list(subagents.values())
 
 
-def _cost(copy: SessionCopy, query: HistoryQuery) -> float:
-    """Return the cost of a session within the period of a query, in whole hours."""
+def _cost(copy: SessionCopy, query: HistoryQuery) -> float | None:
+    """Return the cost of a session within the period of a query, in whole hours; `None` if it is not known."""
+    if copy.session.total_usd is None:
+        return None
     first = int(query.since // _HOUR)
     last = query.until // _HOUR if query.until else float("inf")
     return sum(usd for hour, usd in copy.hours.items() if first <= hour <= last)
