@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 SRC = Path(fairlead.__file__).parent
 
-LIGHT = {"errors", "lazy", "structs", "paths", "text", "process", "ipc"}
+LIGHT = {"errors", "lazy", "structs", "paths", "files", "text", "process", "ipc"}
 
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
     "paths": set(),
+    "files": {"lazy"},
     "structs": {"lazy"},
     "text": {"lazy"},
     "process": {"errors", "lazy", "structs"},
@@ -44,7 +45,7 @@ MAY_IMPORT = {
     "act": {"execute"},
     "mail": LIGHT | {"events", "clients"},
     "leases": LIGHT | {"policy"},
-    "team": {"errors", "lazy", "paths"},
+    "team": {"errors", "lazy", "paths", "files"},
     "store": LIGHT | {"journal", "mail", "sessions"},
     "sessions": LIGHT | {"events", "journal", "clients"},
     "daemon": LIGHT

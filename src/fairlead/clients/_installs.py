@@ -18,6 +18,7 @@ from fairlead.clients import _settings_file as files
 from fairlead.clients._install_types import InstallPlan, InstallResult, Receipt
 from fairlead.clients._json_text import JsonTextError
 from fairlead.clients._settings_file import InstallError, SettingsError
+from fairlead.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,8 +137,8 @@ def _write_receipt(plan: InstallPlan, receipt: Path) -> Path | None:
     kept = None
     if plan.before.content is not None:
         kept = receipt.with_suffix(".before")
-        files.write_private(kept, plan.before.content)
-    files.write_private(receipt, msgspec.json.encode(plan.receipt))
+        write_private(str(kept), plan.before.content, durable=True)
+    write_private(str(receipt), msgspec.json.encode(plan.receipt), durable=True)
     return kept
 
 

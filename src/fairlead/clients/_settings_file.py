@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.errors import FairleadError
+from fairlead.files import sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,13 +112,8 @@ def write(snapshot: FileSnapshot, content: bytes) -> None:
     with _temporary_file(snapshot.target, content, snapshot.mode, snapshot.owner) as temporary:
         refuse_changed(snapshot)
         temporary.replace(snapshot.target)
-    _sync(snapshot.target.parent)
-
-
-def write_private(file: Path, content: bytes) -> None:
-    """Write a file of our own that only its owner can read, because settings may contain secrets."""
-    with _temporary_file(file, content, 0o600, None) as temporary:
-        temporary.replace(file)
+    with suppress(OSError):
+        sync_folder(str(snapshot.target.parent))
 
 
 def refuse_changed(snapshot: FileSnapshot) -> None:
@@ -157,16 +153,6 @@ def _remove_leftovers(target: Path) -> None:
     for file in target.parent.glob(f".{target.name}.*{_TEMPORARY_SUFFIX}"):
         with suppress(OSError):
             file.unlink()
-
-
-def _sync(folder: Path) -> None:
-    """Sync a folder, so that a renamed file survives a power failure. Errors are ignored."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class Lock:

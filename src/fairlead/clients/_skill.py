@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from fairlead.clients import _settings_file as files
+from fairlead.files import write_private
 
 _EARLIER_TEXTS = frozenset({"0dc512ad316f8205f7844fd21d771df1b7b43eaaa788e723b7b9acc082870a59"})
 """The SHA-256 of the texts of earlier versions, for an installation whose receipt is lost."""
@@ -49,7 +50,7 @@ def put_skill(file: Path, state: Path) -> SkillChange:
     created = receipt.folders if receipt else tuple(map(str, files.missing_folders(file)))
     with files.translate_os_errors(file):
         new = SkillReceipt(str(file), _hash(text), created)
-        files.write_private(_receipt_file(file, state), msgspec.json.encode(new))
+        write_private(str(_receipt_file(file, state)), msgspec.json.encode(new), durable=True)
         file.parent.mkdir(parents=True, exist_ok=True)
         files.write(before, text)
     return "written"

@@ -10,11 +10,12 @@ import fcntl
 import os
 import secrets
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fairlead.files import sync_folder, write_private
 from fairlead.paths import make_private, state_folder
 from fairlead.team._errors import BadTeamSettings, NotInTeam
 from fairlead.team._keys import KEY_BYTES, PrivateKey
@@ -152,7 +153,7 @@ def remove_membership() -> bool:
             os.unlink(membership_file())
         except FileNotFoundError:
             return False
-        _sync_folder()
+        sync_folder(membership_folder())
         return True
 
 
@@ -202,19 +203,10 @@ class _Format(msgspec.Struct):
 def _write(membership: Membership) -> None:
     _remove_unfinished()
     path = membership_file()
-    temporary = f"{path}.{os.getpid()}.tmp"
     content = msgspec.json.format(msgspec.json.encode(membership), indent=2)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(content + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder()
+        write_private(path, content + b"\n", durable=True)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise BadTeamSettings(f"{path} cannot be written: {error.strerror}") from error
 
 
@@ -224,15 +216,6 @@ def _remove_unfinished() -> None:
     for name in os.listdir(folder):
         if name.startswith("membership.json.") and name.endswith(".tmp"):
             os.unlink(f"{folder}/{name}")
-
-
-def _sync_folder() -> None:
-    """Flush the folder to disk, so that a rename or deletion survives a power failure."""
-    descriptor = os.open(membership_folder(), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

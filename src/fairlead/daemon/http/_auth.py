@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from hmac import compare_digest
 from typing import TYPE_CHECKING
+
+from fairlead.files import write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,13 +18,7 @@ _SCHEME = b"bearer "
 def create_token(folder: str) -> str:
     """Create a new token, and write it to the file `token` in a folder, which only the user can read."""
     token = secrets.token_urlsafe(32)
-    temporary = f"{folder}/token.{os.getpid()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, f"{token}\n".encode())
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, f"{folder}/token")
+    write_private(f"{folder}/token", f"{token}\n".encode())
     return token
 
 

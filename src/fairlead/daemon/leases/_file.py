@@ -6,6 +6,7 @@ import os
 
 import msgspec
 
+from fairlead.files import write_private
 from fairlead.leases import Lease
 from fairlead.paths import make_private, state_folder
 
@@ -36,15 +37,4 @@ class LeaseFile:
     def write(self, leases: tuple[Lease, ...]) -> None:
         """Replace the file. It survives a power failure once this returns. Raises `OSError`."""
         make_private(self._folder)
-        temporary = f"{self.path}.{os.getpid()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(leases))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path)
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_private(self.path, msgspec.json.encode(leases), durable=True)

@@ -8,11 +8,13 @@ senders get a notice.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.files import write_private
 from fairlead.mail import FAIRLEAD, USER, Draft, MailError
 from fairlead.paths import make_private, state_folder
 
@@ -114,15 +116,9 @@ class TurnLimiter:
 
     def _write(self) -> None:
         """Replace the file. If that fails, the counts are kept in memory only."""
-        temporary = f"{self._file}.{os.getpid()}"
-        try:
+        with suppress(OSError):
             make_private(os.path.dirname(self._file))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(temporary, flags, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(self._agents))
-            os.replace(temporary, self._file)
-        except OSError:
-            return
+            write_private(self._file, msgspec.json.encode(self._agents))
 
 
 def _is_exempt(turns: AgentTurns, message: Message) -> bool:

@@ -7,11 +7,11 @@ lost, but none is sent twice.
 from __future__ import annotations
 
 import asyncio
-import os
 from time import localtime, time
 from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
+from fairlead.files import write_private
 from fairlead.mail import USER
 from fairlead.notify import has_desktop, mail_note, send
 from fairlead.paths import state_folder
@@ -110,8 +110,4 @@ def _read_last() -> int:
 
 
 def _write_last(number: int) -> None:
-    temporary = f"{_file()}.{os.getpid()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(str(number))
-    os.replace(temporary, _file())
+    write_private(_file(), str(number).encode())

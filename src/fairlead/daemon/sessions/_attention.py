@@ -7,7 +7,6 @@ daemon is killed in between it is lost, but none is sent twice.
 from __future__ import annotations
 
 import asyncio
-import os
 from functools import partial
 from time import localtime, monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -16,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.errors import FairleadError
+from fairlead.files import write_private
 from fairlead.journal import DOCTOR_SESSION
 from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
@@ -181,14 +181,8 @@ class AttentionNotifier:
         return settings
 
     def _save(self, sent: Mapping[str, AttentionRequest]) -> None:
-        temporary_file = f"{self._file}.{os.getpid()}"
         try:
-            descriptor = os.open(
-                temporary_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-            with open(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(sent))
-            os.replace(temporary_file, self._file)
+            write_private(self._file, msgspec.json.encode(sent))
         except OSError as error:
             self._report(f"sent notifications cannot be saved: {error}")
 

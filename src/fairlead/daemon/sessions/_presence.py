@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import msgspec
 from fairlead.clients import client_or_default
 from fairlead.daemon.events._extension import EventExtension
 from fairlead.events import UserPromptSubmit
+from fairlead.files import write_private
 from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
@@ -75,12 +75,8 @@ class Presence(EventExtension):
         """Write the file, if it is out of date. Raises nothing."""
         if self._seen == self._saved:
             return
-        temporary = f"{_file()}.{os.getpid()}"
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(_Saved(self._seen, self._left)))
-            os.replace(temporary, _file())
+            write_private(_file(), msgspec.json.encode(_Saved(self._seen, self._left)))
             self._saved = self._seen
         except OSError as error:
             self._errors.report(f"when you were last seen cannot be saved: {error}")

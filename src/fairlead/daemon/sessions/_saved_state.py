@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import msgspec
 
+from fairlead.files import write_private
 from fairlead.journal import Position
 from fairlead.paths import state_folder
 from fairlead.sessions import CostEntry
@@ -27,11 +26,7 @@ def read_saved_state() -> SavedState:
 
 def write_saved_state(state: SavedState) -> None:
     """Replace the file as a whole. Raises `OSError`, and `FairleadError` if there is no state folder."""
-    temporary_file = f"{_file()}.{os.getpid()}"
-    descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(state))
-    os.replace(temporary_file, _file())
+    write_private(_file(), msgspec.json.encode(state))
 
 
 def _file() -> str:

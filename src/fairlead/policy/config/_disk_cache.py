@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from binascii import crc32
 
-from fairlead.lazy import suppress
+from fairlead.files import read_private, write_private
 from fairlead.paths import make_private
 from fairlead.structs import LIGHT, Struct, decode_msgpack, encode_msgpack
 
@@ -51,7 +50,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
     """Read the cache entry of a file. An entry of another user or version counts as missing."""
     try:
-        data = read_private_file(cache_path(folder, file))
+        data = read_private(cache_path(folder, file))
         entry = decode_msgpack(data, type=CachedPolicy)
     except (OSError, ValueError):
         return None
@@ -65,7 +64,7 @@ def write_cached_policy(
     stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()
     entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, contents.document, only_validated, contents.digest)
     make_private(folder)
-    write_private_file(cache_path(folder, file), encode_msgpack(entry))
+    write_private(cache_path(folder, file), encode_msgpack(entry))
 
 
 def cache_path(folder: str, file: str) -> str:
@@ -77,31 +76,3 @@ def short_name(text: str) -> str:
     """Return a file name for any text. Two texts may get the same name, so a cache entry must contain its text."""
     data = os.fsencode(text)
     return f"{crc32(data):08x}{crc32(data[::-1], 1):08x}"
-
-
-def read_private_file(path: str) -> bytes:
-    """Read a file that only this user can write. Raises `PermissionError` if others can."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        status = os.fstat(descriptor)
-        others_may_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or others_may_write:
-            raise PermissionError(path)
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)
-
-
-def write_private_file(path: str, data: bytes) -> None:
-    """Write a file atomically, readable only by this user. Raises `OSError` if that fails."""
-    temporary = f"{path}.{os.urandom(6).hex()}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

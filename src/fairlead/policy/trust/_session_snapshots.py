@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from time import time
 
+from fairlead.files import read_private, write_private
 from fairlead.lazy import suppress
 from fairlead.paths import make_private, state_folder
-from fairlead.policy.config._disk_cache import read_private_file, short_name, write_private_file
+from fairlead.policy.config._disk_cache import short_name
 from fairlead.process import is_alive
 from fairlead.structs import LIGHT, Struct, decode_msgpack, encode_msgpack, replace
 
@@ -103,7 +104,7 @@ def take_snapshot(caller: SessionCaller, projects: tuple[str, ...], layers: Iter
 def write_snapshot(snapshot: PolicySnapshot) -> None:
     """Write a snapshot to disk. Raises `OSError` if that fails."""
     make_private(_folder())
-    write_private_file(snapshot_path(snapshot.session), encode_msgpack(snapshot))
+    write_private(snapshot_path(snapshot.session), encode_msgpack(snapshot))
     _prune()
 
 
@@ -135,7 +136,7 @@ def _folder() -> str:
 
 def _read(path: str) -> PolicySnapshot | None:
     try:
-        return decode_msgpack(read_private_file(path), type=PolicySnapshot)
+        return decode_msgpack(read_private(path), type=PolicySnapshot)
     except (OSError, ValueError):
         return None
 

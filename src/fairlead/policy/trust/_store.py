@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from time import time
 
+from fairlead.files import read_private, write_private
 from fairlead.lazy import suppress
 from fairlead.paths import make_private, state_folder
-from fairlead.policy.config._disk_cache import read_private_file, short_name, write_private_file
+from fairlead.policy.config._disk_cache import short_name
 from fairlead.structs import Struct, decode_msgpack, encode_msgpack
 
 TYPE_CHECKING = False
@@ -59,7 +60,7 @@ def write_trusted(file: str, text: bytes, modules: Mapping[str, str] | None = No
     entry = TrustedFile(
         os.path.realpath(file), sha256(text).hexdigest(), text, time(), dict(modules or {}), interpreter
     )
-    write_private_file(entry_path(file), encode_msgpack(entry))
+    write_private(entry_path(file), encode_msgpack(entry))
 
 
 def remove_trusted(file: str) -> bool:
@@ -86,6 +87,6 @@ def entry_path(file: str) -> str:
 
 def _read(path: str) -> TrustedFile | None:
     try:
-        return decode_msgpack(read_private_file(path), type=TrustedFile)
+        return decode_msgpack(read_private(path), type=TrustedFile)
     except (OSError, ValueError):
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.files import write_private
 from fairlead.journal import Position
 from fairlead.paths import make_private, state_folder
 
@@ -69,17 +70,8 @@ def load_state() -> CopyState:
 
 def save_state(state: CopyState) -> None:
     """Replace the file. Raises `OSError`."""
+    make_private(os.path.dirname(copy_state_file()))
     write_private(copy_state_file(), msgspec.json.encode(state))
-
-
-def write_private(path: str, content: bytes) -> None:
-    """Replace a file that only this user can read. After a crash it has either the old or the new content."""
-    make_private(os.path.dirname(path))
-    temporary = f"{path}.new"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-    os.replace(temporary, path)
 
 
 def copy_state_file() -> str:

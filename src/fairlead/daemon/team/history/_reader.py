@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from fairlead.daemon.team.history._copy_state import copy_state_file, write_private
+from fairlead.daemon.team.history._copy_state import copy_state_file
 from fairlead.daemon.team.history._rows import HistoryRows, subagents_of
-from fairlead.paths import state_folder
+from fairlead.files import write_private
+from fairlead.paths import make_private, state_folder
 from fairlead.sessions import OtherHosts, SessionHistory
 from fairlead.team import HistoryFilter, RelayUnreachable, TeamError, TeamSession
 from fairlead.team.relay import open_history
@@ -167,6 +168,7 @@ class HistoryReader:
         newest = sorted(known.values(), key=lambda session: session.last, reverse=True)[:_MAX_CACHED]
         cached = CachedSessions(team=roster.membership.team, at=at, sessions=tuple(newest))
         with suppress(OSError):
+            make_private(os.path.dirname(cached_sessions_file()))
             write_private(cached_sessions_file(), msgspec.json.encode(cached))
 
     def _load(self) -> CachedSessions:

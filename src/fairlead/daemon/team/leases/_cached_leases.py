@@ -6,6 +6,7 @@ import os
 
 import msgspec
 
+from fairlead.files import write_private
 from fairlead.paths import make_private, state_folder
 from fairlead.team import TeamLease
 
@@ -35,11 +36,7 @@ def write_cached_leases(leases: CachedLeases) -> None:
     if len(content) > _MAX_BYTES:
         return
     make_private(os.path.dirname(_path()))
-    temporary = f"{_path()}.{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(temporary, flags, 0o600), "wb") as file:
-        file.write(content)
-    os.replace(temporary, _path())
+    write_private(_path(), content)
 
 
 def remove_cached_leases() -> None:
