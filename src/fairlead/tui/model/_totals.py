@@ -30,12 +30,12 @@ class Totals(NamedTuple):
 
 
 def add_totals(parts: Iterable[Totals]) -> Totals:
-    """Return the sum of totals."""
+    """Return totals that are the sums of the given ones."""
     return Totals(*map(sum, zip(*parts, strict=True))) if (parts := list(parts)) else Totals()
 
 
 def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
-    """Return the totals with the daemon's costs of today for the sessions in the displayed folders."""
+    """Return the totals with the daemon's costs of today, for the folders for which `is_shown` returns `True`."""
     shown = [cost for cost in costs.sessions if is_shown(cost.folder)] if costs.since >= midnight else []
     return totals._replace(today=sum(cost.usd for cost in shown), older=sum(cost.at_most for cost in shown))
 
