@@ -1,4 +1,4 @@
-"""Text for terminals, people and agents: makes it safe to show, cuts it to a width, formats tables and units.
+"""Makes text safe to show to people and agents, cuts it to a width, and formats tables and units.
 
 Nothing is imported before it is used. Only functions that measure the width of text beyond ASCII need `rich`.
 """
