@@ -187,7 +187,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.select(index)
 
     def select_attention(self, step: int) -> None:
-        """Select the next line that needs the user; the previous one if `step` is negative. Continue at the other end."""
+        """Select the next line that needs the user; the previous one if `step` is negative. Wraps around."""
         indexes = [n for n, line in enumerate(self._lines) if line.kind == "attention"]
         if not indexes:
             return
