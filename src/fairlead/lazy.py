@@ -72,7 +72,7 @@ class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a m
 class CachedModules:
     """Imports the modules of a package from one file, as a meta path finder and loader.
 
-    To find and open a hundred files takes as long as to run them. The file contains the compiled modules. It is in
+    Finding and opening a hundred files takes as long as running them. The file contains the compiled modules. It is in
     `__pycache__`, and is trusted like the other files there. A module whose source has changed, or whose code in the
     file is damaged, is imported as usual.
     """

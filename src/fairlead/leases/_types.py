@@ -27,7 +27,7 @@ class Holder(msgspec.Struct, frozen=True):
     name: str = ""
     """The agent's name when it took the lease."""
     host: str = ""
-    """The name of another host of the team; empty for this one."""
+    """The name of the holder's host; "" for this host."""
 
 
 class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     shared: bool = False
     """Whether others may hold shared leases on the same files, and change them."""
     why: str = ""
-    """What the holder is doing, as text for others."""
+    """Why the holder needs the files, as text for other agents and people."""
     since: float
     """In Unix time; 0 for a lease of another host."""
     until: float

@@ -104,7 +104,7 @@ class FirstAndLastLines:
     def _skip_lines(self, data: bytes) -> bytes:
         """Return the end of `data`, and only count the lines before it that cannot be among the last ones.
 
-        To add each line of a gigabyte of short lines would take minutes.
+        Adding each line of a gigabyte of short lines would take minutes.
         """
         skipped, *tail = data.rsplit(b"\n", self._max_last + 1)
         if len(tail) <= self._max_last:

@@ -89,13 +89,13 @@ def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) 
 
 
 def start_error(program: str, cwd: str | None, error: OSError | ValueError) -> str:
-    """Return the message for a program that could not be started, which also names `cwd` if that is not a folder."""
+    """Return the error message for a program that could not be started. It names `cwd` if that is not a folder."""
     where = f" in {cwd}" if cwd and not os.path.isdir(cwd) else ""
     return f"cannot start {program!r}{where}: {error}"
 
 
 def _end(child: Popen[bytes]) -> None:
-    """Close the pipes. If the command still runs, terminate its process group and then kill it before."""
+    """End the process group if the command still runs, by SIGTERM and then SIGKILL, and close the pipes."""
     if child.returncode is None:
         _signal_group(child, signal.SIGTERM)
         _await_exit(child)

@@ -100,8 +100,8 @@ def ancestries_of(*pids: int) -> list[Ancestry]:
 def ancestry_of(pid: int, read_row: ReadRow | None = None) -> Ancestry:
     """Return a process and its ancestors; empty if it has ended, or is not visible from here (pid 0).
 
-    Meanwhile processes may end and others reuse their pids. So a "parent" that started after its child is another
-    process, and is left out, as are its ancestors. `read_row` returns the row of a pid, by default from the system.
+    While the table is read, processes may end and others may reuse their pids. So a "parent" that started after its
+    child is another process; it is left out, as are its ancestors. `read_row` returns the row of a pid.
     """
     read_row = read_row or _process_table()
     row = read_row(pid) if pid > 0 else None

@@ -7,7 +7,7 @@ from fairlead.hooks import Hook, HookContext
 
 
 class Recorder(Hook):
-    """Appends each event, or each event of the given types, to `recorded`, in the form after rewriting hooks."""
+    """Appends events to `recorded`: all, or those of the given types. Hooks that rewrite events run before it."""
 
     phase = "observe"
     inline = True

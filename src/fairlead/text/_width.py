@@ -35,7 +35,7 @@ def fit(text: str, cells: int) -> str:
 
 
 def fit_end(text: str, cells: int) -> str:
-    """Return a text of at most `cells` cells. A longer one loses its start, because the end of a path says more."""
+    """Return a text of at most `cells` cells. `…` replaces the start of a longer one: the end of a path says more."""
     if cell_width(text) <= cells:
         return text
     kept = text[-cells:]

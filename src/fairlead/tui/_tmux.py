@@ -75,7 +75,7 @@ async def set_buffer(text: str) -> None:
 
 
 class _Server:
-    """A tmux server, for one of its panes. The server is identified by its socket: `$TMUX` is `socket,pid,session`."""
+    """A tmux server and one of its panes. The server is identified by its socket: `$TMUX` is `socket,pid,session`."""
 
     def __init__(self, tmux: str, pane: str) -> None:
         if not pane:

@@ -115,7 +115,7 @@ def _check_database(name: str, database: Database, state: State) -> Iterator[Fin
 
 
 def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Yield findings about the policy: which one applies, and whether it is the current version of the file."""
+    """Yield findings about the policy: whether its files are valid, which version applies, and what is trusted."""
     more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
     if policy.is_unusable:
         yield wrong(

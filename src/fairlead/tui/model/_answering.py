@@ -1,6 +1,6 @@
 """The form in which the user answers a question: its text, and the effects of keys. No screen, no daemon.
 
-The key that allows differs from the key that opens the form, so that to press the same key twice allows nothing.
+The key that allows differs from the key that opens the form, so pressing the same key twice allows nothing.
 """
 
 from __future__ import annotations

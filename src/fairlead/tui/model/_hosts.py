@@ -34,7 +34,7 @@ class HostStatus(NamedTuple):
 
 
 def host_of_folder(folder: str, hosts: Collection[str]) -> str:
-    """Return the host of a folder `HOST:FOLDER`; "" if `hosts`, the other hosts, does not have that name."""
+    """Return the host of a folder `HOST:FOLDER` if it is one of `hosts`; "" for a folder of this host."""
     host, has_host, _ = folder.partition(":")
     return host if has_host and host in hosts else ""
 

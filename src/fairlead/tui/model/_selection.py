@@ -54,7 +54,7 @@ def contains_all(text: str, words: tuple[str, ...]) -> bool:
 def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[float | str, ...]:
     """Return the sort key of a main session. Stale sessions come after all live ones, and ended sessions last.
 
-    `waiting` is how many of the session and its subagents need the user.
+    `waiting` is the number of agents, the session and its subagents, that need the user.
     """
     usage, sort = session.usage, view.sort
     key: tuple[float, ...] = ()

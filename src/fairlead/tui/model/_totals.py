@@ -43,8 +43,8 @@ def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable
 def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:
     """Return the totals of one main session.
 
-    `waiting` is how many of the session and its subagents need the user. `cost_then` is the session's cost at
-    `midnight`; `None` if unknown.
+    `waiting` is the number of agents, the session and its subagents, that need the user. `cost_then` is the session's
+    cost at `midnight`; `None` if unknown.
     """
     cost = (session.usage and session.usage.cost_usd) or 0.0
     today, older = cost - (cost_then or 0.0), 0

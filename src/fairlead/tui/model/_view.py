@@ -50,7 +50,7 @@ class FoldState(msgspec.Struct, frozen=True):
         return (key in self.exceptions) != self.all_open
 
     def toggled(self, key: tuple[str, str]) -> FoldState:
-        """Return the state with one line opened or folded."""
+        """Return the state in which the line with this key is folded if it was open, else open."""
         return FoldState(self.all_open, self.exceptions ^ {key})
 
 

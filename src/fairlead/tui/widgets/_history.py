@@ -95,7 +95,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.draw_changes()
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one line."""
+        """Return a line as it is drawn, exactly `cells` cells wide."""
         line, is_selected = self._lines[index], index == self._index and bool(self._lines[index].id)
         pieces: list[StyledText] = list(line.pieces)
         if is_selected and pieces[0][0].startswith(" "):

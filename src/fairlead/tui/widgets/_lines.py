@@ -190,7 +190,7 @@ class TextLines(ScrollingLines):
         self.draw_changes()
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one line."""
+        """Return a line as it is drawn, exactly `cells` cells wide."""
         style, line = self.palette.style, self.lines[index]
         strip = Strip([Segment(text, style(name)) for text, name in line if text])
         if cell_width("".join(text for text, _ in line).rstrip()) > cells > 0:

@@ -22,7 +22,7 @@ _MIN_ROOM = 8
 
 
 class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
-    """Asks one question at a time, in the place of the hints."""
+    """Asks one question at a time, in place of the hints."""
 
     DEFAULT_CSS = "PromptLine { display: none; }"
 
