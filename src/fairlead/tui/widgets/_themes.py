@@ -54,7 +54,7 @@ THEMES = {"dark": DARK, "light": LIGHT, "plain": PLAIN}
 
 
 class Palette:
-    """The styles of one theme. Amber is used only for sessions that need the user."""
+    """The styles of one theme. Amber is used only for sessions that need the user, inputs and errors."""
 
     def __init__(self, theme: Theme) -> None:
         self._styles = _plain() if theme is PLAIN else _coloured(theme)
