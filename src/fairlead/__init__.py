@@ -1,6 +1,6 @@
 """Fairlead, the hook runtime for coding agents.
 
-The public names are loaded on first use: `import fairlead` itself is cheap.
+The public names are imported on first use, so `import fairlead` itself is cheap.
 """
 
 TYPE_CHECKING = False  # as in `typing`; importing it would be most of the cost of this module
@@ -98,7 +98,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name on first use."""
+    """Return a public name, importing its module on first use. Raise `AttributeError` for any other name."""
     if name in __all__:
         from importlib import import_module
 

@@ -2,7 +2,7 @@
 
 FairleadError
 ├── PayloadError          a payload is invalid; names the field and what was expected
-├── UnknownEventError     a name is not an event's
+├── UnknownEventError     no known event has this name
 ├── RegistrationError     a hook cannot be registered
 │   └── MatcherError      its matcher is not a valid pattern, or its event has no subject
 ├── HookFailure           a hook returned no valid output; on a gate this becomes a denial
@@ -11,7 +11,7 @@ FairleadError
 │   └── CommandFailed     its command could not be run, or printed no valid answer
 └── UsageError            the command line is invalid
 
-Packages define further subclasses where only they raise them.
+A subclass that only one package raises is defined in that package.
 """
 
 __all__ = [
@@ -33,10 +33,9 @@ class FairleadError(Exception):
 
 
 class PayloadError(FairleadError, ValueError):
-    """A payload is invalid. `field` is the invalid field ("" for the payload as a whole)."""
+    """A payload is invalid. `field` is the name of the invalid field; "" if the payload as a whole is invalid."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
-        """Create the error with the name of the invalid field."""
         super().__init__(message)
         self.field = field
 
@@ -75,16 +74,16 @@ class UsageError(FairleadError):
 
 FAILED = 1
 BLOCKED = 2
-"""The client blocks what the event announces."""
+"""The exit code with which a hook makes the client block what the event announces."""
 INTERRUPTED = 130
-"""Ctrl-C ended a command."""
+"""The exit code of a command that Ctrl-C ended."""
 
 
 def failure_exit_code(*names: str, payload: bytes = b"") -> int:
-    """Return the exit code of an event that failed before it was decided: a PreToolUse is blocked.
+    """Return the exit code after a failure: `BLOCKED` if the event may be a PreToolUse, else `FAILED`.
 
-    `names` are all texts that may name the event, in any spelling. It is also blocked if any field of the payload names
-    a PreToolUse.
+    `names` are all texts that may be the name of the event; case, `-` and `_` do not matter. The event also counts as a
+    PreToolUse if `payload`, which is not parsed, contains the JSON string `"PreToolUse"` anywhere.
     """
     folded = (name.replace("_", "").replace("-", "").lower() for name in names)
     return BLOCKED if "pretooluse" in folded or b'"PreToolUse"' in payload else FAILED

@@ -1,4 +1,4 @@
-"""Imports that cost less: public names that a package imports on first use. Standard library only.
+"""Makes imports faster: names on first use, modules from one file, types without msgspec. Standard library only.
 
 A process that handles one event pays for every import, so packages load only the modules that are used.
 """
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
-    """Return a module-level `__getattr__` that imports each name from the module of `package` that defines it."""
+    """Return a `__getattr__` for the package that imports a name, on first use, from the module that defines it.
+
+    `modules` maps each module, relative to `package`, to the names that it defines.
+    """
     module_of = {name: module for module, names in modules.items() for name in names}
 
     def load(name: str) -> object:
@@ -36,60 +39,61 @@ def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callab
 
 
 class light_imports:  # noqa: N801 - used like a function
-    """Keep msgspec from importing `typing_extensions`, which takes up to 10 ms and is not needed."""
+    """Keeps msgspec from importing `typing_extensions` in a `with` block. It takes up to 10 ms and is not needed."""
 
     _name = "typing_extensions"
 
     def __enter__(self) -> None:
-        """Make the import of the module fail."""
+        """Make the import of `typing_extensions` fail, unless it is imported already."""
         self._is_loaded = self._name in sys.modules
         if not self._is_loaded:
             sys.modules[self._name] = None  # type: ignore[assignment]
 
     def __exit__(self, *_: object) -> None:
-        """Allow the import of the module again."""
+        """Allow the import of `typing_extensions` again."""
         if not self._is_loaded:
             del sys.modules[self._name]
 
 
 class suppress:  # noqa: N801 - named like that of `contextlib`, which takes a millisecond to import
-    """Ignore some exceptions in a `with` block."""
+    """Ignores exceptions of the given types in a `with` block."""
 
     def __init__(self, *kinds: type[BaseException]) -> None:
-        """Name the exceptions to ignore."""
         self._kinds = kinds
 
     def __enter__(self) -> None:
-        """Enter the block."""
+        """Do nothing."""
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        """Return whether the exception is ignored."""
+        """Return `True`, which suppresses the exception, if it has one of the given types."""
         return kind is not None and issubclass(kind, self._kinds)
 
 
 class CachedModules:
-    """Imports modules of this package from one file: finding and opening a hundred files takes as long as running them.
+    """Imports the modules of a package from one file, as a meta path finder and loader.
 
-    The file contains the compiled modules, and is in the same folder, so it is trusted as they are. A module whose
-    source has changed, or whose code in the file is damaged, is imported as usual.
+    Finding and opening a hundred files takes as long as running them. The file contains the compiled modules. It is in
+    `__pycache__`, and is trusted like the other files there. A module whose source has changed, or whose code in the
+    file is damaged, is imported as usual.
     """
 
     def __init__(self, package: ModuleType, rare: str) -> None:
-        """Read the file of a package, if there is one. Names of modules that few processes need start with `rare`."""
+        """Read the index of the file, if there is one. Few processes need modules whose names start with `rare`."""
         self._package = package.__name__
         self._folder = os.path.dirname(package.__file__ or "")
         self._path = f"{self._folder}/__pycache__/light.{sys.implementation.cache_tag}.bin"
         self._key = [sys.version, package.__version__]
         self._entries: dict[str, tuple[tuple[int, ...], bool, int, int, bytes]] = {}
         self._codes: dict[str, bytes] = {}
-        """The code of modules that are being imported."""
+        """Module → its code, from `find_spec` until `exec_module`."""
         self._rare = rare
         self._usual: list[str] = []
-        """The modules that `load` runs, each after those that it imports."""
+        """The modules that `load` runs, each after the modules that it imports."""
         self._order: list[str] = []
-        """The modules that this process has run from the file, in the order in which they ended."""
+        """The modules that this process has run from the file, in the order in which they finished."""
         self._file = -1
         self.has_missed = False
+        """Whether a module of the package was not in the file, had changed or was damaged."""
         try:
             self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             head = os.read(self._file, _HEADER)
@@ -106,8 +110,8 @@ class CachedModules:
     def load(self) -> None:
         """Run the modules that nearly every process needs, without the overhead of `import`.
 
-        The list is that of the first process that found all its modules in the file, and needed no rare one. If one of
-        them cannot be run from the file, `import` loads it and the rest.
+        They are listed in the file by the first process that found all its modules there and needed no rare one. At the
+        first module that cannot be run from the file, this method returns; `import` then loads what is missing.
         """
         for name in self._usual:
             package, _, last = name.rpartition(".")
@@ -125,7 +129,7 @@ class CachedModules:
             setattr(sys.modules[package], last, module)
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module; `None` if the module is not in the file, or has changed."""
+        """Return the spec of a module; `None` if it is of another package, not in the file, changed or damaged."""
         if not name.startswith(f"{self._package}."):
             return None
         stamp, is_package, *_ = self._entries.get(name, ((), False))
@@ -145,12 +149,15 @@ class CachedModules:
         """Return `None`, so that Python creates an ordinary module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the code of a module."""
+        """Run the code of a module that `find_spec` has found."""
         exec(marshal.loads(self._codes.pop(module.__name__)), module.__dict__)  # noqa: S102, S302 - as Python's loader
         self._order.append(module.__name__)
 
     def save(self) -> None:
-        """Write the file again, with the modules of this process that it lacks, or with the list for `load`."""
+        """Write the file again if it lacks modules of this process, or has no list for `load` yet.
+
+        Does nothing if the folder is read-only or Python must not write compiled modules. Errors are ignored.
+        """
         folder = os.path.dirname(self._path)
         if not self.has_missed:
             if self._usual or any(name.startswith(self._rare) for name in self._order):
@@ -218,7 +225,10 @@ def _hash(data: bytes) -> bytes:
 
 
 def _stamp(file: str) -> tuple[int, ...]:
-    """Return values that differ after a file has changed. They include the change time, which no program can set."""
+    """Return values that differ once a file has changed; empty if there is no such file.
+
+    They include the change time, which no program can set.
+    """
     try:
         status = os.stat(file)
     except OSError:
@@ -230,7 +240,10 @@ _structs: list[str] = []
 
 
 def use_light_structs() -> None:
-    """Have `fairlead.structs` define its types without msgspec in this process, which decides one event and ends."""
+    """Make `fairlead.structs` define its types without msgspec. For a process that decides one event and ends.
+
+    Also defers the import of `re`. Raises `RuntimeError` if `fairlead.structs` is in use already.
+    """
     if _structs:
         raise RuntimeError("fairlead.structs is in use already")
     _structs.append("light")
@@ -260,7 +273,7 @@ def has_light_structs() -> bool:
 if not TYPE_CHECKING:
 
     def cache(function: Callable[..., object]) -> Callable[..., object]:
-        """Return `functools.cache` of a function; `functools` takes 2 ms, so a light process has a dict instead."""
+        """Return `functools.cache` of a function. A process with light structs uses a dict: `functools` takes 2 ms."""
         if not has_light_structs():
             from functools import cache
 
@@ -275,7 +288,7 @@ if not TYPE_CHECKING:
         return cached
 
     def cached_property(function: Callable[[object], object]) -> object:
-        """Return `functools.cached_property` of a function, or its equivalent in a light process."""
+        """Return `functools.cached_property` of a function; in a process with light structs, an equivalent."""
         if has_light_structs():
             return _LightProperty(function)
         from functools import cached_property
@@ -284,7 +297,7 @@ if not TYPE_CHECKING:
 
 
 class _LightProperty:
-    """A property that is computed once: the value replaces it in the object."""
+    """A property that is computed once for each object, which then has the value as an attribute."""
 
     def __init__(self, function: Callable[[object], object]) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""The folders of Fairlead, from the environment. Knows no file in them but the socket. Standard library only.
+"""The folders of Fairlead, determined by the environment, and the path of the socket. Standard library only.
 
 The launcher finds the same runtime folder by the same rules (`launcher/hook.c`); a test compares the two.
 """
@@ -9,7 +9,7 @@ import os
 import sys
 
 FOLDER_VARIABLES = ("FAIRLEAD_HOME", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
-"""The variables that determine all folders. A daemon answers only callers with the same values."""
+"""The environment variables that determine all folders. A daemon answers only callers with the same values."""
 
 
 def config_folder() -> str:
@@ -38,7 +38,10 @@ def socket_file() -> str:
 
 
 def make_private(folder: str) -> None:
-    """Create a folder and its missing parents for this user alone, regardless of the umask."""
+    """Create a folder and its missing parents for this user alone, regardless of the umask.
+
+    A folder that exists keeps its mode. Raises `FileExistsError` if a file has this path.
+    """
     try:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:
@@ -50,7 +53,10 @@ def make_private(folder: str) -> None:
 
 
 def _folder(variable: str, default: str) -> str:
-    """Return a folder. Cached by the values of the variables, because it is called at each event."""
+    """Return the folder of Fairlead in that of an XDG variable, which defaults to `~/<default>`.
+
+    The result is cached by the values of the variables, because this is called at each event.
+    """
     key = variable, _environ.get(b"FAIRLEAD_HOME"), _environ.get(variable.encode()), _environ.get(b"HOME")
     known = _folders.get(key)
     if known is None:
@@ -71,5 +77,5 @@ def _find_folder(variable: str, default: str) -> str:
 
 
 _MAX_CACHED = 16
-_environ: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined] # noqa: SLF001 - to ask it takes a third of the time
+_environ: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined] # noqa: SLF001 - three times as fast
 _folders: dict[tuple[object, ...], str] = {}

@@ -1,4 +1,4 @@
-"""Hooks for agents that are built with `claude-agent-sdk`: a manager becomes the `hooks=` of its options.
+"""Hooks for agents that are built with `claude-agent-sdk`: converts a manager to the `hooks=` of the SDK's options.
 
 There is one callback per event, because the client runs callbacks in parallel, which would break priorities, phases and
 the merging of outputs. The SDK is imported on first use: it takes more than a second.
@@ -35,6 +35,8 @@ def sdk_hooks(
     Each event is answered within `timeout` seconds; on a gate, a timeout or failure denies. `fail_closed` also makes
     the client itself block if it gets no answer (clients before 2.1.295 refuse to start with it). Hooks that are
     registered later are called only for events that have a hook now.
+
+    Warns about hooks for events that the SDK does not have. Raises `FairleadError` if the SDK is not installed.
     """
     matcher_type, names = _sdk()
     _warn_about_missing_callbacks(manager, names)
@@ -60,7 +62,7 @@ def _sdk() -> tuple[type[HookMatcher], list[str]]:
 
 
 def _warn_about_missing_callbacks(manager: HookManager, names: list[str]) -> None:
-    """Warn about hooks for events that the SDK has no callback for."""
+    """Warn about hooks for events that the SDK has no callback for, except hooks for all events."""
     events_of: dict[str, list[str]] = {}
     for kind in HookEvent:
         for hook in manager.hooks_for_event(kind):

@@ -1,4 +1,4 @@
-"""Diagnoses an installation. `probes` collect facts, `checks` turn facts into findings and touch nothing."""
+"""Diagnoses an installation: `probes` collect facts, and `checks`, which are pure, turn facts into findings."""
 
 from __future__ import annotations
 

@@ -10,15 +10,15 @@ from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
 from fairlead.policy import FileTrust, HookFileState
 
 Route = Literal["daemon", "cold", "apart"]
-"""
-daemon  the launcher asked the daemon of this home
-cold    no daemon answered, so the event was handled without one
-apart   in an empty home, because here the event would run a command or notify the user
-"""
+"""The route of the event for which a hook was run.
 
+daemon  the daemon of this home answered the launcher
+cold    in this home, but no daemon answered; also for each hook of another program
+apart   in an empty home, because in this home the event could run a command or notify the user
+"""
 
 SLOW_SECONDS = 0.05
-"""The longest delay that a user does not notice."""
+"""A hook that takes longer than this is reported. Users do not notice shorter delays."""
 
 EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
@@ -28,54 +28,65 @@ class Client(msgspec.Struct, frozen=True):
     """The client on the PATH."""
 
     program: str = ""
+    """The path of its program; "" if there is none on the PATH."""
     version: tuple[int, int, int] | None = None
+    """`None` if it is not known."""
     name: str = DEFAULT_CLIENT
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
-    """The result of running a program to get its version."""
+    """The result of running a program for its version."""
 
     exit_code: int | None = None
-    """`None` if it could not be started, or did not end."""
+    """`None` if it could not be started, or did not end in time."""
     output: str = ""
+    """The output, which is the version if all is well."""
     error: str = ""
+    """The last line of stderr, or the reason why `exit_code` is `None`."""
 
 
 class Program(msgspec.Struct, frozen=True):
     """A launcher, and the Python that its hooks use."""
 
     hook: str
+    """The path of the launcher."""
     python: str
+    """The path of the Python."""
     is_there: bool = True
+    """Whether the launcher exists."""
     is_executable: bool = True
+    """Whether the launcher is executable."""
     version: str = ""
-    """The version written in the file; empty if there is none."""
+    """The version that is written in the launcher's file; "" if there is none."""
     is_python: bool = False
-    """Whether it is the slower launcher, for machines without a C compiler."""
+    """Whether this is the slower launcher in Python, for machines without a C compiler."""
     start: ProgramResult = ProgramResult()
     """The result of `--version`, for which the launcher starts its Python."""
     python_there: bool = True
+    """Whether the Python exists and is executable."""
     imports: ProgramResult = ProgramResult()
     """The version of the Fairlead that this Python imports."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A file or folder: its kind, mode and owner."""
+    """A directory entry: its kind, permissions and owner. Links are not followed."""
 
     path: str
     kind: EntryKind = "missing"
     mode: int = 0
+    """The permission bits."""
     owner: int = 0
+    """The user id."""
 
 
 class OtherDaemon(msgspec.Struct, frozen=True):
-    """A daemon of this user among the running processes."""
+    """A running daemon of this user, which may be the one of this home."""
 
     pid: int
     listens: bool = True
     """Whether it listens on a socket of this home."""
     different_variables: tuple[str, ...] = ()
-    """The variables for its folders whose values differ from those of this process."""
+    """The folder variables (`paths.FOLDER_VARIABLES`) whose values differ from those of this process."""
 
 
 class Daemon(msgspec.Struct, frozen=True):
@@ -85,16 +96,30 @@ class Daemon(msgspec.Struct, frozen=True):
     socket: Entry
     lock: Entry
     state: Literal["running", "down", "refused", "silent", "odd"] = "down"
-    """refused: nothing listens on the socket; silent: no answer in time; odd: the answer is not a daemon's."""
+    """The result of a request.
+
+    running  it answered
+    down     there is no socket
+    refused  nothing listens on the socket
+    silent   no answer in time
+    odd      the answer is not that of a daemon
+    """
     error: str = ""
+    """The error of the request; "" if it answered, or if there is no socket."""
     version: str = ""
+    """The version in its answer; "" without one."""
     pid: int = 0
+    """The pid in its answer; 0 without one."""
     lock_pid: int = 0
+    """The pid in the lock file; 0 if there is none."""
     lock_held: bool = False
+    """Whether a process holds the lock."""
     processes: tuple[OtherDaemon, ...] = ()
+    """The running daemons that listen for this home, or have this home but another value of a folder variable."""
     max_socket_path: int = 107
-    """Bytes."""
+    """The maximum length of the path of a socket, in bytes."""
     user: int = 0
+    """The user id of this process."""
     starts_on_demand: bool = True
     """Whether an event starts a daemon."""
     integrity_limits: tuple[str, ...] = ()
@@ -107,13 +132,16 @@ class Database(msgspec.Struct, frozen=True):
     file: str
     is_there: bool = False
     revision: str = ""
+    """The revision of its schema; "" if it has none yet, or if it cannot be read."""
     head: str = ""
+    """The newest revision that this version of Fairlead knows."""
     is_known_revision: bool = True
     problem: str = ""
+    """Why it cannot be read, or how it is damaged; "" if no problem was found."""
     was_checked: bool = True
-    """Whether the check of its pages ended in time."""
+    """Whether all its pages could be checked in time."""
     set_aside: tuple[str, ...] = ()
-    """Damaged databases that a daemon has replaced."""
+    """The files of damaged databases that a daemon has replaced, the oldest first."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -121,15 +149,20 @@ class State(msgspec.Struct, frozen=True):
 
     folder: Entry
     write_error: str = ""
+    """Why the folder cannot be written; "" if it can."""
     free_bytes: int | None = None
+    """`None` if it is not known."""
     spooled: int = 0
+    """The number of events in the spool."""
     max_spooled: int = 10_000
+    """The maximum number of events in the spool."""
     unreadable: int = 0
-    """Files in the spool that are not events."""
+    """The number of files in the spool that are not events."""
     journal_bytes: int = 0
     store: Database | None = None
     mail: Database | None = None
     log: str = ""
+    """The path of the daemon's log."""
     last_log_line: str = ""
     """The last line of the daemon's log; empty if it only says that the daemon started."""
 
@@ -138,21 +171,24 @@ class Policy(msgspec.Struct, frozen=True):
     """The policy that applies in this folder."""
 
     files: tuple[str, ...] = ()
+    """The policy files, including deleted ones whose last good version applies."""
     errors: tuple[str, ...] = ()
+    """The positions of the errors in the files."""
     hints: tuple[str, ...] = ()
+    """The positions of valid settings that may not do what the user means."""
     warnings: tuple[str, ...] = ()
     is_unusable: bool = False
     """Whether there is a file, but neither it nor an earlier version of it can be read."""
     integrity: str = "off"
     """The setting `preToolUse.integrity`; `off` also if no files are protected."""
     trust: tuple[FileTrust, ...] = ()
-    """Which of the files are trusted."""
+    """Whether and by whom each of the files is trusted."""
     hooks: tuple[HookFileState, ...] = ()
-    """The hook files that they list."""
+    """The hook files that the policy files list."""
     user_wide: str = ""
     """The user-wide file, which need not exist."""
     answer_seconds: int = 0
-    """For how long a question can be answered outside of the client; 0 if it cannot (`attention.answer`)."""
+    """For how long a question can be answered outside of the client; 0 if `attention.answer` is off."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -161,13 +197,14 @@ class Run(msgspec.Struct, frozen=True):
     event: str
     scope: str
     program: str
+    """The program of the hook, without its arguments."""
     is_ours: bool = True
     route: Route | None = None
     """`None` if it was not run."""
     seconds: float = 0.0
     exit_code: int | None = None
     error: str = ""
-    """Why it was not run, or could not be started or ended."""
+    """Why it was not run, could not be started, or was killed; "" if it ended by itself."""
     stdout: bytes = b""
     stderr: bytes = b""
 
@@ -177,23 +214,26 @@ class HookRuns(msgspec.Struct, frozen=True):
 
     runs: tuple[Run, ...] = ()
     started_daemon: bool = False
-    """Whether an event had to start the daemon."""
+    """Whether a hook has started the daemon, which was not running."""
     daemon_came_up: bool = True
+    """Whether the started daemon answers; `True` if none was started."""
 
 
 class Facts(msgspec.Struct, frozen=True):
     """All facts about an installation."""
 
     version: str
+    """The version of this Fairlead."""
     cwd: str
     scopes: tuple[str, ...]
     """The requested scopes of settings."""
     files: tuple[SettingsFile, ...]
     statuses: tuple[InstallStatus, ...]
+    """The status of our hooks in each requested scope."""
     client: Client
     programs: tuple[Program, ...]
     own_launcher: str
-    """The launcher of this installation; empty if there is none."""
+    """The path of the launcher of this installation; "" if there is none."""
     on_path: tuple[str, ...]
     """Programs `fairlead` on the PATH that belong to another installation."""
     moved_variables: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the doctor reports: one value per finding, with texts that are safe to print."""
+"""The findings that the doctor reports, with texts that are safe to print."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 from fairlead.text import printable, truncate
 
 Level = Literal["ok", "warning", "wrong", "skipped"]
+"""The level of a finding. The functions below describe what each means."""
 
 _MAX_LENGTH = 400
 
@@ -17,7 +18,7 @@ class Finding(msgspec.Struct, frozen=True):
     """The result of one check."""
 
     check: str
-    """The name of the check, such as `daemon.stuck`. It stays the same from version to version."""
+    """The name of the check, such as `daemon.stuck`. It is the same in all versions."""
     level: Level
     found: str
     """The state that was found, as text."""

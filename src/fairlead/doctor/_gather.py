@@ -26,16 +26,22 @@ if TYPE_CHECKING:
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What to check."""
+    """The options of the doctor: what it checks."""
 
     scope: str | None = None
+    """The scope of the client's settings to check; `None` for all scopes."""
     run_foreign: bool = False
+    """Whether to run hooks with unknown effects, too: those of other programs, and hooks of the user's own."""
     client_version: tuple[int, int, int] | None = None
+    """`None` to run the client for its version."""
     client: str = DEFAULT_CLIENT
 
 
 def gather(options: Options, version: str) -> Facts:
-    """Return all facts. The hooks are run last, because they may start a daemon and so change the other facts."""
+    """Return all facts. `version` is that of this Fairlead.
+
+    The hooks are run last, because they may start a daemon and so change the other facts.
+    """
     cwd, environ = _current_folder(), dict(os.environ)
     installer = client_named(options.client).installer
     scopes = (options.scope,) if options.scope else tuple(installer.SCOPES)
@@ -81,12 +87,12 @@ def _current_folder() -> Path:
 
 
 def environment(files: Iterable[SettingsFile]) -> dict[str, str]:
-    """Return the variables that the client sets for its hooks."""
+    """Return the environment variables that the settings files set for hooks. Later files win."""
     return {name: value for file in files for name, value in file.env.items()}
 
 
 def moved_variables(files: Iterable[SettingsFile], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the folder variables that the settings set to other values than this process has."""
+    """Return the folder variables that the settings set to other values than `environ` has."""
     given = environment(files)
     return tuple(name for name in FOLDER_VARIABLES if name in given and given[name] != environ.get(name, ""))
 

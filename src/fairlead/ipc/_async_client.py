@@ -19,7 +19,10 @@ _READ_SIZE = 1 << 18
 
 
 class ResponseStream:
-    """A response whose body is read as it arrives. Reading raises `DaemonNotResponding` on a timeout."""
+    """A response whose body is read as it arrives.
+
+    Reading raises `DaemonNotResponding` if no data arrives in time, or if the connection breaks.
+    """
 
     def __init__(self, socket_path: str, reader: asyncio.StreamReader) -> None:
         self._socket_path = socket_path
@@ -28,24 +31,24 @@ class ResponseStream:
         self._first = b""
 
     async def read_headers(self) -> None:
-        """Read until the headers are complete. Raises `RequestRefused` if the status is an error."""
+        """Wait until the headers have arrived. Raises `RequestRefused` if the status is not 2xx."""
         while not self._parser.status:
             self._first = await self._receive(_TIMEOUT)
         if self._parser.status not in OK:
             raise RequestRefused(self._parser.status, await self.read())
 
     async def read(self) -> bytes:
-        """Return the whole body."""
+        """Return the complete body."""
         return b"".join([piece async for piece in self.pieces(_TIMEOUT)])
 
     async def pieces(self, timeout: float) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives."""
+        """Yield the body in pieces as they arrive. `timeout` is the limit for each wait, in seconds."""
         yield self._first
         while not self._parser.is_complete:
             yield await self._receive(timeout)
 
     async def events(self, timeout: float) -> AsyncIterator[ServerSentEvent]:
-        """Yield the body's server-sent events, heartbeats included."""
+        """Yield the server-sent events of the body, including heartbeats, until the daemon closes the connection."""
         parser = EventStreamParser()
         self._parser.is_endless = True
         async for piece in self.pieces(timeout):
@@ -61,7 +64,10 @@ class ResponseStream:
 
 @asynccontextmanager
 async def open_stream(socket_path: str, path: str, method: str = "GET") -> AsyncIterator[ResponseStream]:
-    """Send a request without a body, and yield the response after its headers. Raises `DaemonUnavailable`."""
+    """Send a request without a body, and yield the response once its headers have arrived.
+
+    Raises `DaemonUnavailable` if there is no daemon, if it does not answer in time, or if it refuses.
+    """
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_unix_connection(socket_path), _TIMEOUT)
     except OSError as error:

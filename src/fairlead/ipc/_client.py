@@ -20,7 +20,8 @@ _READ_SIZE = 1 << 16
 def exchange(method: str, path: str, body: bytes = b"", *, timeout: float, at: str | None = None) -> Response:
     """Return the response to one request, whatever its status. Raises `DaemonUnavailable` if there is no response.
 
-    `at` is the path of the socket, by default that of this user's daemon.
+    `timeout` is the limit for each wait, in seconds. `at` is the path of the socket, by default that of this user's
+    daemon.
     """
     socket_path, parser = at or socket_file(), ResponseParser()
     try:
@@ -31,8 +32,9 @@ def exchange(method: str, path: str, body: bytes = b"", *, timeout: float, at: s
 
 
 def request(method: str, path: str, body: object = None, *, timeout: float = _TIMEOUT, at: str | None = None) -> Any:
-    """Return the JSON, or the text, of a successful response.
+    """Return the body of a successful response, decoded if it is JSON, else as text.
 
+    `body` is sent as it is if it is bytes, else as JSON. `timeout` and `at` have the same meaning as in `exchange`.
     Raises `DaemonUnavailable` if there is no daemon, if it does not answer in time, or if it refuses.
     """
     import json
@@ -46,10 +48,10 @@ def request(method: str, path: str, body: object = None, *, timeout: float = _TI
 
 
 def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield the kind and the JSON of each event of a stream. A heartbeat has the kind "" and no JSON.
+    """Yield the kind and the decoded JSON of each event of a stream. A heartbeat is yielded as `("", None)`.
 
-    Ends when the daemon ends. Raises `DaemonUnavailable` if no daemon runs, or if it sends nothing for `timeout`
-    seconds.
+    Returns when the daemon closes the connection. Raises `DaemonUnavailable` if there is no daemon, if it refuses, or
+    if it sends nothing for `timeout` seconds. `at` is the path of the socket, by default that of this user's daemon.
     """
     import json
 
@@ -67,7 +69,7 @@ def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterat
 
 
 def _receive(socket_path: str, sent: bytes, timeout: float, parser: ResponseParser) -> Iterator[bytes]:
-    """Send a request and yield the body of the response in pieces."""
+    """Send a request, and yield the body of the response in pieces as they arrive, some of them empty."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(socket_path)

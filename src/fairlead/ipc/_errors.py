@@ -14,7 +14,7 @@ _START = "fairlead daemon start"
 
 
 class DaemonUnavailable(FairleadError):
-    """No daemon is running."""
+    """No daemon is running. A subclass: a daemon is running, but gives no valid answer."""
 
 
 class DaemonNotResponding(DaemonUnavailable):
@@ -35,7 +35,7 @@ class RequestRefused(DaemonNotResponding):
 
 
 def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) -> DaemonUnavailable:
-    """Return the error to raise for an error of the socket or the parser."""
+    """Return the error to raise for an error of the socket or the parser. `timeout` is the limit in seconds."""
     if isinstance(error, FileNotFoundError):
         return DaemonUnavailable(f"no daemon is running (no socket at {socket_path}); start one: {_START}")
     if isinstance(error, ConnectionRefusedError):

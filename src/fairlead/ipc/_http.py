@@ -19,12 +19,12 @@ class Response(NamedTuple):
 
     status: int
     headers: dict[str, str]
-    """By their names in lower case."""
+    """Name → value. The names are in lower case."""
     body: bytes
 
 
 class ServerSentEvent(NamedTuple):
-    """One event of a stream. A heartbeat has no kind and no data."""
+    """One event of a stream. The kind and the data of a heartbeat are empty."""
 
     kind: str
     data: bytes
@@ -56,7 +56,9 @@ class ResponseParser:
         """Bytes of the body, or of the current chunk, still to come; `None` if the end of the connection ends it."""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the body bytes that `data` completes; empty `data` is the end of the connection.
+        """Parse the next bytes, and return the bytes of the body that are complete.
+
+        Empty `data` means that the connection has ended.
 
         Raises `ValueError` if the response is not HTTP, or ends too early.
         """
@@ -121,13 +123,13 @@ class ResponseParser:
 
 
 class EventStreamParser:
-    """Parses server-sent events from the body of a response as it arrives."""
+    """Parses server-sent events from the pieces of a response's body."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Return the events that `data` completes."""
+        """Parse the next bytes, and return the events that are complete with them."""
         start = max(0, len(self._buffer) - 1)  # search only the new piece: a long event arrives in many
         self._buffer += data.replace(b"\r", b"")
         if self._buffer.find(b"\n\n", start) < 0:

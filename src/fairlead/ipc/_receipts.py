@@ -22,7 +22,7 @@ def receipts_folder() -> str:
 
 
 def begin_printing(name: str) -> None:
-    """Record that a reply is about to be printed. If `name` is empty, it needs no receipt."""
+    """Record that the reply with this receipt is about to be printed. Does nothing if `name` is empty."""
     if name and "/" not in name:
         path = f"{receipts_folder()}/{name}"
         with suppress(OSError):
@@ -30,7 +30,7 @@ def begin_printing(name: str) -> None:
 
 
 def give_receipt(name: str) -> None:
-    """Record that a reply was printed."""
+    """Record that the reply with this receipt was printed. Does nothing if `name` is empty."""
     if name and "/" not in name:
         with suppress(OSError):
             os.unlink(f"{receipts_folder()}/{name}{PRINTING}")

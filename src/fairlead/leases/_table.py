@@ -1,4 +1,4 @@
-"""All current leases as one immutable value: finds those that cover a file, or conflict with a wanted lease."""
+"""All current leases as one immutable value, which finds those that cover a file or conflict with a new lease."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from fairlead.policy import ResolvedPath
 
 MAX_LEASES = 2000
-"""The limit for all holders together. A lease is for files that are being changed now."""
+"""The maximum number of leases of all holders together. A lease is meant for files that are being changed now."""
 
 
 class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease to take, before it has a holder."""
+    """A lease that `LeaseTable.take` can add for a holder. The fields are those of `Lease`."""
 
     path: str
     folder: str = ""
@@ -31,12 +31,12 @@ class WantedLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseTable:
-    """All leases. A change returns a new table, so that a reader needs no lock."""
+    """An immutable table of leases. A change returns a new table, so that a reader needs no lock."""
 
     __slots__ = ("_by_path", "_pattern_set", "_patterns", "leases")
 
     def __init__(self, leases: Iterable[Lease] = ()) -> None:
-        """Compile the patterns. Raises `LeaseError` if one is not valid."""
+        """Raises `LeaseError` if the pattern of a lease is not valid."""
         self.leases = tuple(leases)
         self._by_path: dict[str, tuple[Lease, ...]] = {}
         self._patterns: list[tuple[Pattern, Lease]] = []
@@ -54,7 +54,7 @@ class LeaseTable:
     # -- questions -------------------------------------------------------------------------------------
 
     def covering(self, target: ResolvedPath) -> list[Lease]:
-        """Return the leases on a file, or on a folder above it, by any of its names."""
+        """Return the leases whose path or pattern covers a file. All names of the file are compared, as with links."""
         matching: dict[int, Lease] = {}
         if self._by_path:
             for name in target.names:
@@ -70,7 +70,10 @@ class LeaseTable:
         return list(matching.values())
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
-        """Return the leases on files below a folder. A pattern is compared with the files that exist."""
+        """Return the leases on files below a folder.
+
+        A pattern is compared with the files that exist. If they are too many to check, it counts as a match.
+        """
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
         matching = {
             lease.id: lease for path, leases in self._by_path.items() if path.startswith(above) for lease in leases
@@ -81,7 +84,7 @@ class LeaseTable:
         return list(matching.values())
 
     def covers(self, target: ResolvedPath) -> bool:
-        """Return whether there is a lease on a file."""
+        """Return whether a lease covers a file."""
         return bool(self.covering(target))
 
     def conflicting_with(self, wanted: WantedLease, holder: Holder) -> list[Lease]:
@@ -96,9 +99,10 @@ class LeaseTable:
     # -- changes ---------------------------------------------------------------------------------------
 
     def take(self, wanted: Iterable[WantedLease], holder: Holder, now: float) -> tuple[LeaseTable, list[Lease]]:
-        """Return a table in which the holder has these leases, and the new leases. Raises `LeaseError`.
+        """Return a table with the wanted leases added for a holder, and the added leases.
 
-        Leases of the holder on the same path are replaced. The caller has checked `conflicting_with`.
+        They replace leases of the same session on the same path or pattern. Conflicts are not checked: call
+        `conflicting_with` before. Raises `LeaseError` if a pattern is not valid, or if there would be too many leases.
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [
@@ -126,11 +130,11 @@ class LeaseTable:
         return LeaseTable((*kept, *taken)), taken
 
     def without(self, numbers: Collection[int]) -> LeaseTable:
-        """Return a table without some leases."""
+        """Return a table without the leases that have these numbers (`Lease.id`)."""
         return LeaseTable(lease for lease in self.leases if lease.id not in numbers)
 
     def moved(self, old_session: str, new_session: str) -> LeaseTable:
-        """Return a table in which the leases of a session belong to another one, as after /clear."""
+        """Return a table in which the new session holds the leases of the old one, as after /clear."""
         return LeaseTable(
             msgspec.structs.replace(lease, holder=msgspec.structs.replace(lease.holder, session=new_session))
             if lease.holder.session == old_session
@@ -149,7 +153,7 @@ def compile_pattern(text: str, folder: str) -> Pattern:
 
 
 def _overlap(wanted: WantedLease, lease: Lease) -> bool:
-    """Return whether two leases cover the same file. Two patterns are compared with the files that exist."""
+    """Return whether two leases cover the same file. Different patterns are compared with the files that exist."""
     if not wanted.folder and not lease.folder:
         names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
         return any(_is_below(name, other) or _is_below(other, name) for name in names for other in others)
@@ -187,7 +191,7 @@ def _matches_below(pattern: Pattern, folder: ResolvedPath) -> bool:
 
 
 def _may_overlap(base: BaseFolder, folder: ResolvedPath) -> bool:
-    """Return whether a folder is above or below the folder of a pattern."""
+    """Return whether a folder is the folder of a pattern, above it, or below it."""
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     return any(prefix.startswith(above) for prefix in base.prefixes) or any(
         name.startswith(base.prefixes) for name in above

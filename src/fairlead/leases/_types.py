@@ -11,11 +11,11 @@ from fairlead.errors import FairleadError
 
 _GLOB = re.compile(r"[*?\[{]")
 PERSON = ""
-"""The session of a lease that the user holds. Such a lease ends only when its time is up, or is released."""
+"""The value of `Holder.session` for the user, whose leases end only when their time is up or they are released."""
 
 
 class LeaseError(FairleadError):
-    """A lease cannot be taken: the path is not valid, or others hold a lease on it."""
+    """A lease cannot be taken. The message says why, such as an invalid path or too many leases."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -23,21 +23,21 @@ class Holder(msgspec.Struct, frozen=True):
 
     session: str = PERSON
     agent_id: str = ""
-    """The id of a subagent. Its leases end with it."""
+    """The id of the subagent that took the lease, which ends with it; "" if no subagent did."""
     name: str = ""
     """The agent's name when it took the lease."""
     host: str = ""
-    """The name of another host of the team; empty for this one."""
+    """The name of the holder's host; "" for this host."""
 
 
 class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes a lease apply to the whole team. Names the files in a way that does not depend on a host's folders."""
+    """Makes a lease apply to the whole team. Identifies the files independently of the folders of any host."""
 
     id: str
     project: str
     """The identity of the repository."""
     path: str
-    """Relative to the root of the repository; empty for all of it. Or a pattern."""
+    """A path relative to the root of the repository, empty for all of it; or a pattern if `folder` is set."""
     folder: str = ""
     """The folder that a pattern is relative to, with a slash at the end: `/` is the root. Empty for a path."""
     until: float = 0.0
@@ -45,12 +45,12 @@ class TeamGrant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The path, or the pattern with its folder, as people write it in the root of the repository."""
+        """The path, or the pattern with its folder, relative to the root of the repository, which is "."."""
         return f"{self.folder}{self.path.lstrip('/')}".lstrip("/") or "."
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The right of a holder to change a path or pattern until a time."""
+    """The right of a holder to change the files of a path or pattern until a time."""
 
     id: int
     path: str
@@ -61,8 +61,11 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     shared: bool = False
     """Whether others may hold shared leases on the same files, and change them."""
     why: str = ""
+    """Why the holder needs the files, as text for other agents and people."""
     since: float
+    """In Unix time; 0 for a lease of another host."""
     until: float
+    """In Unix time."""
     grant: TeamGrant | None = None
     """Set if the lease applies to the whole team."""
 
@@ -73,7 +76,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def root(self) -> str:
-        """The checkout of a team's lease, without a slash at the end; "" for a lease on this host only."""
+        """The folder of the checkout on this host, without a slash at the end; "" unless the lease is for the team."""
         if self.grant is None:
             return ""
         path = self.folder.rstrip("/") if self.folder else self.path
@@ -82,10 +85,10 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_path(text: str, cwd: str) -> tuple[str, str]:
-    """Return the path and the folder of a lease from the text of a command.
+    """Return `Lease.path` and `Lease.folder` for a text of a command line, which is relative to `cwd`.
 
-    A text with `*`, `?`, `[` or `{` is a pattern, unless a file has that name. Raises `LeaseError` if the text is
-    empty, starts with `!`, or contains a NUL.
+    A text with `*`, `?`, `[` or `{` is a pattern, unless a file has that name. The folder of a path is "". Raises
+    `LeaseError` if the text is empty, starts with `!` or contains a NUL, or if `cwd` is not absolute.
     """
     if not text.strip() or "\0" in text:
         raise LeaseError("a lease needs the path of a file or folder, or a pattern such as 'src/**/*.py'")

@@ -28,7 +28,7 @@ MAX_LINE_LENGTH = 500
 
 
 def main() -> int:
-    """Send the note, log what failed, and return the exit code."""
+    """Send the note, log what failed, and return the exit code: `NO_DESKTOP`, `NO_CHANNEL`, both combined, or 0."""
     os.chdir("/")  # not to keep a folder in use that the user wants to remove
     trim_log(sys.stderr.fileno())
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=SendRequest)
@@ -40,7 +40,10 @@ def main() -> int:
 
 
 def trim_log(log: int) -> None:
-    """Keep only the end of a log that has grown too long."""
+    """Keep only the end of the log with this file descriptor if it has grown too long.
+
+    Does nothing if another process has locked the log, or if it is not a file that can be cut.
+    """
     with suppress(OSError):  # not a file, or not ours to read
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         size = os.fstat(log).st_size

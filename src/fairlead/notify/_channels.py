@@ -1,6 +1,6 @@
 """Sends a note to channels, each an Apprise URL. Used only by the sending process.
 
-The URLs contain secrets. So the log names a channel by its number and service, and a secret by its variable.
+The URLs contain secrets, so the log has only the number and service of a channel, and the names of its variables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def publish(note: Note, channels: Sequence[str], log: Callable[[str], None]) -> bool:
-    """Send to all channels in parallel, so that none delays another. Return whether all accepted the note."""
+    """Send a note to all channels in parallel, and return whether all of them accepted it.
+
+    `channels` are URLs, which may contain variables as `${NAME}`. `log` is called with each error.
+    """
     if not channels:
         return True
     log = _redacting(channels, os.environ, log)
@@ -91,7 +94,7 @@ def _expand(channel: str, environ: Mapping[str, str]) -> str:
 def _redacting(
     channels: Sequence[str], environ: Mapping[str, str], log: Callable[[str], None]
 ) -> Callable[[str], None]:
-    """Return a log function that writes the values of the channels' variables as `${NAME}`."""
+    """Return a log function that replaces the values of the variables in `channels` by `${NAME}`."""
     names = {name for channel in channels for name in _VARIABLE.findall(channel) if environ.get(name)}
 
     def write(text: str) -> None:

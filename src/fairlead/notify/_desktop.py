@@ -29,13 +29,13 @@ _TIMEOUT = 5.0
 
 
 def show(note: Note, log: Callable[[str], None]) -> bool:
-    """Show a note by the first method that works, and log why others failed. Return whether one worked."""
+    """Show a note by the first method that works, log why others failed, and return whether one worked."""
     for name, show_by in _methods():
         try:
             show_by(note)
         except TimeoutError:
             log(f"desktop, by {name}: no answer within {_TIMEOUT:g} s")
-            return False  # it may still be shown: another method could show it twice
+            return False  # the note may still be shown, and another method would show it a second time
         except Exception as error:  # noqa: BLE001 - whatever a library raises, the next method is tried
             log(f"desktop, by {name}: {error_text(error)}")
         else:
@@ -53,7 +53,7 @@ def _methods() -> list[tuple[str, Callable[[Note], None]]]:
 
 
 class _FirstWarning(logging.Handler):
-    """Keeps the first warning of the library, which never raises an error."""
+    """Keeps the first warning of the library, which logs its failures and never raises them."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -99,7 +99,7 @@ def _escape(text: str) -> str:
 
 
 def _by_notify_send(note: Note) -> None:
-    """Pass the note as arguments. After `--` no argument is an option. A backslash would start an escape."""
+    """Pass the note as arguments after `--`, so that none is taken for an option. Backslashes are escaped, too."""
     _set_bus_address()
     urgency = "critical" if note.status == "failure" else "normal"
     body = _escape(note.body).replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""Decides whether the user is notified of an event, and composes the text. Pure: reads and sends nothing."""
+"""Decides whether the user is notified of an event, and composes notes. Pure: reads and sends nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_BODY_LENGTH = 500
 _MAX_NAME_LENGTH = 60
 """The limit for each name in a body, so that a long name cannot displace the others."""
 _MAX_NAMED = 3
-"""How many sessions or messages a note names."""
+"""The maximum number of sessions or messages that a note names."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class WaitingSession(msgspec.Struct, frozen=True):
     project: str
     reason: str
     agent: str = ""
-    """The type of the subagent that needs the user."""
+    """The type of the subagent that needs the user; "" for a main session."""
     about: str = ""
     """The command or question, or the name of the file concerned."""
 
@@ -57,7 +57,11 @@ def event_note(
     show_success: bool,
     show_system_events: bool,
 ) -> Note | None:
-    """Return the note about an event; `None` if the settings do not ask for it."""
+    """Return the note about an event; `None` if the settings do not ask for one.
+
+    `detail` is the text of the note; if it is missing or blank, a default text is used. `enabled`, `hooks` and the
+    `show_…` flags are the settings. `hooks` has names of events, or `*` for all events.
+    """
     if not (enabled and _is_listed(event.event_name, events)):
         return None
     is_system = is_system_event(event.event_name)
@@ -76,7 +80,7 @@ def command_note(event: Event, command: str | None, status: CommandStatus) -> No
 
 
 def attention_note(requests: Sequence[WaitingSession]) -> Note:
-    """Return the note about sessions that need the user. It names only the first few."""
+    """Return the note about one or more sessions that need the user. It names at most three of them."""
     if len(requests) == 1:
         title = f"Fairlead - {one_line(requests[0].project, _MAX_NAME_LENGTH)} needs you"
         return Note(
@@ -90,9 +94,9 @@ def attention_note(requests: Sequence[WaitingSession]) -> Note:
 
 
 def mail_note(messages: Sequence[tuple[str, str, bool]]) -> Note:
-    """Return the note about mail to the user.
+    """Return the note about one or more messages to the user. It names at most three of them.
 
-    Each message has a sender, a subject, and whether an answer is requested. The texts are untrusted.
+    A message is given as its sender, its subject, and whether it is a request. The texts are untrusted.
     """
     named = [_mail_text(*message) for message in messages[:_MAX_NAMED]]
     more = len(messages) - len(named)
@@ -107,7 +111,10 @@ def _mail_text(sender: str, subject: str, is_request: bool) -> str:  # noqa: FBT
 
 
 def is_system_event(name: str) -> bool:
-    """Return whether an event is about a session's lifecycle, not its tools and checks. Case does not matter."""
+    """Return whether the event with this name is about the lifecycle of a session, not about its tools and checks.
+
+    Case, `-` and `_` in the name do not matter.
+    """
     return _normalize(name) in _SYSTEM_EVENTS
 
 
@@ -116,7 +123,7 @@ def _is_listed(name: str, events: Iterable[str]) -> bool:
 
 
 def _is_shown(status: Status, *, is_system: bool, errors: bool, success: bool, system_events: bool) -> bool:
-    """Return whether the flags show a status. `showSuccess` is for checks; a system event has its own flag."""
+    """Return whether the settings ask for a note with this status. `success` does not apply to system events."""
     if status == "failure":
         return errors
     if status in {"blocked", "warning"}:
@@ -176,7 +183,7 @@ _COMMAND_TEXTS: dict[CommandStatus, tuple[str, str]] = {
     "success": ("Command passed", "Command passed"),
     "failure": ("Command failed", "Command failed"),
 }
-"""The label before a command, and the text if the command is not shown."""
+"""Status → the label before the command, and the text of the note if the command is not shown."""
 
 _SYSTEM_EVENT_TEXTS = {
     "SessionStart": "Session started",

@@ -1,6 +1,6 @@
-"""Starts the process that sends a note, and returns at once.
+"""Starts the process that sends a note, and does not wait for it.
 
-Imports nothing that the hook has not already loaded. The process itself is `__main__.py`.
+Imports nothing that the hook has not already loaded. The process runs `__main__.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     OnDone = Callable[[int], None]
-    """Called in its own thread with the exit code of the sending process: 0, or one or both of the flags below."""
+    """Called with 0, or with one or both of the flags below: in another thread once the sending process has ended, or
+    by `send` itself if that process cannot be started."""
 
 NO_DESKTOP = 1
 """The note was not shown on the desktop."""
@@ -38,7 +39,10 @@ class SendRequest(msgspec.Struct, frozen=True):
 
 
 def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then: OnDone | None = None) -> None:
-    """Start sending a note to the desktop and the channels. Does not wait and never raises: errors go to the log."""
+    """Start sending a note to the desktop and the channels, which are Apprise URLs.
+
+    Does not wait and never raises: errors go to the log. `then` is called with the result.
+    """
     with _log() as log:
         try:
             _start(msgspec.json.encode(SendRequest(note, list(channels), desktop)), log, then)
@@ -67,7 +71,7 @@ def _is_socket(path: str) -> bool:
 
 
 def log_file() -> str | None:
-    """Return the log for errors; `None` for a user without a home folder."""
+    """Return the path of the log for errors; `None` for a user without a home folder."""
     folder = state_folder()
     return f"{folder}/notify.log" if os.path.isabs(folder) else None
 
@@ -86,9 +90,10 @@ def _start(request: bytes, log: int, then: OnDone | None) -> None:
 
 
 def _spawn(stdin: int, log: int) -> int:
-    """Start the process in its own session, so that a client that kills the hook's process group does not end it.
+    """Start the process and return its pid. `stdin` and `log` are file descriptors.
 
-    Its stderr is the log, so that even a failure to start is logged.
+    It has its own session, so that a client that kills the hook's process group does not end it. Its stderr is the log,
+    so that even a failure to start is logged.
     """
     mode = "-I" if sys.flags.isolated else "-P"  # as we were started, but never with modules from the current folder
     files = [
@@ -101,7 +106,7 @@ def _spawn(stdin: int, log: int) -> int:
 
 
 def _reap(pid: int, then: OnDone | None) -> None:
-    """Wait for the process, which would otherwise stay a zombie for as long as the daemon runs."""
+    """Wait for the process, which would otherwise stay a zombie until the daemon ends, and report the result."""
     with suppress(ChildProcessError):
         _, status = os.waitpid(pid, 0)
         if then is not None:

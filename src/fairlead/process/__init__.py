@@ -1,4 +1,4 @@
-"""Processes of the operating system: run one to its end, find its ancestors, check whether it is alive, end it."""
+"""Processes of the operating system: runs them to their end, finds their ancestors, checks and ends them."""
 
 from __future__ import annotations
 

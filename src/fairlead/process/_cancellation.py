@@ -15,7 +15,6 @@ class CancellationToken:
     __slots__ = ("_callbacks", "_cancelled", "_lock")
 
     def __init__(self) -> None:
-        """Create a token that is not cancelled."""
         self._cancelled = False
         self._callbacks: list[Callable[[], None]] = []
         self._lock = RLock()  # a signal handler may cancel while its own thread holds the lock
@@ -26,7 +25,7 @@ class CancellationToken:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Set the flag and run the callbacks. A second call has no effect."""
+        """Set the flag, and run the callbacks in this thread. A second call has no effect."""
         with self._lock:
             self._cancelled = True
             callbacks, self._callbacks = self._callbacks, []
@@ -34,7 +33,7 @@ class CancellationToken:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` at cancellation, or now if it has happened. Return a function that removes the callback."""
+        """Run `callback` when `cancel` is called, or at once if it was. Return a function that removes the callback."""
         with self._lock:
             if not self._cancelled:
                 self._callbacks.append(callback)

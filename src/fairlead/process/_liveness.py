@@ -1,4 +1,4 @@
-"""Checks repeatedly whether processes are alive, with a file descriptor for each process (pidfd)."""
+"""Speeds up repeated checks of whether processes are alive, by a file descriptor for each process (pidfd)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class LivenessCache:
-    """Checks repeatedly whether processes are alive. With pidfds it does not read `/proc` each time.
+    """Checks whether processes are alive. Keeps a pidfd for each, so that `/proc` is read only at the first check.
 
-    A pidfd becomes readable when its process ends, and never refers to another process. Not thread-safe.
+    A pidfd becomes readable when its process ends, and never refers to another process. At most `size` pidfds are open.
+    Not thread-safe.
     """
 
     def __init__(self, size: int = 256) -> None:
@@ -24,7 +25,7 @@ class LivenessCache:
         self._watched: dict[Process, tuple[int, select.poll]] = {}
 
     def is_alive(self, process: Process) -> bool:
-        """Return whether a process is alive."""
+        """Return whether a process is alive; `True` if that cannot be determined."""
         known = self._watched.get(process)
         if known is None:
             return self._first_check(process)
@@ -34,7 +35,7 @@ class LivenessCache:
         return False
 
     def close(self) -> None:
-        """Close the pidfds."""
+        """Close all pidfds."""
         while self._watched:
             os.close(self._watched.popitem()[1][0])
 

@@ -11,11 +11,11 @@ MAX_STDOUT = 1024 * 1024
 MAX_STDERR = 64 * 1024
 
 MAX_LINES = 10_000
-"""The default of `max_lines`: half of the lines are the first of the stream, half the last."""
+"""The default number of lines that are kept of a stream: one half from its start, one half from its end."""
 MAX_LINE_LENGTH = 8 * 1024
-"""Bytes kept of one line."""
+"""The maximum number of bytes kept of a line."""
 MAX_HALF_SIZE = 512 * 1024
-"""Bytes kept of the first lines, and as many of the last."""
+"""The maximum number of bytes kept of the first lines, and also of the last lines."""
 
 
 class Capture(Protocol):
@@ -29,7 +29,7 @@ class Capture(Protocol):
 
 
 class WholeOutput:
-    """Keeps the whole stream; raises `CommandFailed` if it is larger than a limit."""
+    """Keeps the complete stream. `add` raises `CommandFailed` if it is larger than `limit` bytes."""
 
     def __init__(self, limit: int = MAX_STDOUT) -> None:
         self._limit = limit
@@ -65,7 +65,7 @@ class FirstAndLastLines:
     """Keeps the first and the last lines of a stream."""
 
     def __init__(self, max_lines: int) -> None:
-        """Keep `max_lines` lines. If the number is odd, the first half is larger."""
+        """Keep at most `max_lines` lines, half of them from the start. If the number is odd, that half is larger."""
         self._first: list[bytes] = []
         self._last: deque[bytes] = deque()
         self._max_first = max_lines - max_lines // 2
@@ -85,7 +85,7 @@ class FirstAndLastLines:
         self._extend_line(rest)
 
     def skip(self, lines: int) -> None:
-        """Count lines that the sender left out. Lines before them cannot be among the last ones."""
+        """Count `lines` lines that the sender left out here. Earlier lines can no longer be among the last ones."""
         if lines:
             self._omitted += len(self._last) + lines
             self._last.clear()
@@ -93,7 +93,7 @@ class FirstAndLastLines:
             self._line, self._is_clipped = b"", False
 
     def getvalue(self) -> bytes:
-        """Return the kept lines without trailing newlines, and how many were omitted between them."""
+        """Return the kept lines, and between them a line with the number of omitted lines. Ends without a newline."""
         if self._line:
             self._keep(self._line)
             self._line = b""
@@ -102,7 +102,10 @@ class FirstAndLastLines:
         return b"\n".join(lines).rstrip(b"\n")
 
     def _skip_lines(self, data: bytes) -> bytes:
-        """Skip lines that cannot be among the last ones. Adding a gigabyte of short lines would take minutes."""
+        """Return the end of `data`, and only count the lines before it that cannot be among the last ones.
+
+        Adding each line of a gigabyte of short lines would take minutes.
+        """
         skipped, *tail = data.rsplit(b"\n", self._max_last + 1)
         if len(tail) <= self._max_last:
             return data

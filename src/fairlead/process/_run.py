@@ -1,4 +1,4 @@
-"""Runs one command to its end: input and output in parallel, bounded in time and memory, killed as a group."""
+"""Runs one command to its end, with limits for time and output, and kills its process group if it must be stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProcessResult(Struct, frozen=True):
     """The exit code and the output of a command."""
 
     exit_code: int | None
-    """Negative if a signal ended it; `None` if it was killed because the deadline passed."""
+    """Negative, with the number of the signal, if a signal ended it; `None` if it was killed at the deadline."""
     stdout: bytes = b""
     stderr: bytes = b""
 
@@ -47,14 +47,13 @@ def run_process(
     max_lines: int | None = None,
     max_stdout: int = MAX_STDOUT,
 ) -> ProcessResult:
-    """Run a command until it ends; kill it and its process group when the deadline (`time.monotonic()`) passes.
+    """Run a command until it ends; kill it and its process group when `deadline` (`time.monotonic()`) passes.
 
-    With `max_lines` the first and the last lines of both streams are kept, half of the number each. Without it stdout
-    is kept as a whole, and a command that prints more than `max_stdout` bytes fails; of stderr the first 64 KiB are
-    kept.
+    With `max_lines`, at most that many lines of stdout and of stderr are kept: one half from the start, one half from
+    the end. Without it, stdout is kept completely, and of stderr the first 64 KiB.
 
-    Raises `CommandFailed` if the command cannot be started or prints too much, and `HookCancelled` at cancellation;
-    the command and all that it started have been killed by then.
+    Raises `CommandFailed` if the command cannot be started, or prints more than `max_stdout` bytes without `max_lines`.
+    Raises `HookCancelled` at cancellation. In both cases, the command and its process group have been killed.
     """
     stdout: Capture = FirstAndLastLines(max_lines) if max_lines else WholeOutput(max_stdout)
     stderr: Capture = FirstAndLastLines(max_lines) if max_lines else TruncatedOutput()
@@ -90,13 +89,13 @@ def _start(argv: Sequence[str], cwd: str | None, env: Mapping[str, str] | None) 
 
 
 def start_error(program: str, cwd: str | None, error: OSError | ValueError) -> str:
-    """Describe why a program could not be started in a folder."""
+    """Return the error message for a program that could not be started. It names `cwd` if that is not a folder."""
     where = f" in {cwd}" if cwd and not os.path.isdir(cwd) else ""
     return f"cannot start {program!r}{where}: {error}"
 
 
 def _end(child: Popen[bytes]) -> None:
-    """Terminate the processes of the group that still run, then kill them, and close the pipes."""
+    """End the process group if the command still runs, by SIGTERM and then SIGKILL, and close the pipes."""
     if child.returncode is None:
         _signal_group(child, signal.SIGTERM)
         _await_exit(child)
@@ -108,7 +107,7 @@ def _end(child: Popen[bytes]) -> None:
 
 
 def _await_exit(child: Popen[bytes]) -> None:
-    """Wait for the grace period without reaping the child. Until it is reaped, its pid is not reused."""
+    """Wait until the child has exited, at most the grace period. It is not reaped, so its pid is not reused."""
     give_up = monotonic() + _GRACE_PERIOD
     while monotonic() < give_up:
         if hasattr(os, "waitid") and os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -127,7 +126,7 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 class _ChildIO:
-    """Writes the stdin and reads the output of a child until it ends. A cancellation interrupts its waits."""
+    """Writes the stdin of a child and reads its output until it ends. `wake` interrupts a wait."""
 
     def __init__(self, child: Popen[bytes], stdin: bytes, stdout: Capture, stderr: Capture) -> None:
         self.child = child
@@ -158,7 +157,7 @@ class _ChildIO:
             self._selector.register(self._exit_fd, selectors.EVENT_READ, lambda: None)
 
     def wake(self) -> None:
-        """Make `step` return. May be called from any thread and from a signal handler."""
+        """Make `step` return at once. May be called from any thread and from a signal handler."""
         with self._lock, suppress(OSError):
             if self._wake_writer is not None:
                 os.write(self._wake_writer, b"!")
@@ -171,7 +170,7 @@ class _ChildIO:
             self._wake_writer = None
 
     def step(self, timeout: float) -> None:
-        """Wait for I/O, a wake-up or the exit of the child, and handle it."""
+        """Wait at most `timeout` seconds for I/O, a wake-up or the exit of the child, and handle it."""
         wait = timeout if self._exit_fd is not None else min(timeout, _POLL_INTERVAL)
         for key, _ in self._selector.select(wait):
             key.data()
@@ -202,7 +201,7 @@ class _ChildIO:
         self._stderr.add(self._read(_pipe(self.child.stderr)))
 
     def _read(self, pipe: IO[bytes]) -> bytes:
-        """Read what is available now, up to a limit; close the pipe at the end of the stream."""
+        """Return what can be read now, up to a limit; close the pipe at the end of the stream."""
         data = b""
         while not pipe.closed and len(data) < _MAX_READ:
             try:

@@ -1,4 +1,4 @@
-"""Sends a signal to the process with this pid *and* this start time, never to one that reuses the pid."""
+"""Ends a process that is identified by its pid *and* its start time, never one that reuses the pid."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class ProcessNotEnded(FairleadError):
 
 
 def terminate_process(pid: int, start: int, timeout: float) -> bool:
-    """Ask a process to end, and return whether it has ended within `timeout` seconds.
+    """Send SIGTERM to a process, and return whether it has ended within `timeout` seconds.
 
-    Raises `ProcessNotEnded` unless it is certain that a process with this pid and start time runs. The descriptor is
-    opened before the start time is compared, so the signal goes to the compared process even if the pid is reused.
+    Raises `ProcessNotEnded` if the process belongs to another user, or if it is not certain that a process with this
+    pid and start time runs, as on every system but Linux. The pidfd is opened before the start time is compared, so the
+    signal goes to the compared process even if the pid is reused.
     """
     with _descriptor(pid, start) as descriptor:
         try:

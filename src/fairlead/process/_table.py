@@ -1,4 +1,4 @@
-"""What the process table says: whether a process is alive, its ancestors, command line, folder and variables.
+"""Reads the process table: whether a process is alive, its ancestors, command line, folder and variables.
 
 Blocking: it reads files, or runs `ps`. A process is identified by its pid and its start time, because pids are reused.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     ReadRow = Callable[[int], "Row | None"]
 
 Process = tuple[int, int]
-"""A pid and the start time of the process: pids are reused, the pair is not."""
+"""A pid, and the start time of the process (see `process_start_time`). Pids are reused, the pair is not."""
 
 MAX_ANCESTORS = 128
-"""No user nests shells deeper."""
+"""The maximum number of processes in an `Ancestry`. No user nests shells deeper."""
 
 _STATE, _PARENT, _TERMINAL, _START_TIME = 0, 1, 4, 19
 """Indexes into `_stat_fields`."""
@@ -33,7 +33,7 @@ _MAX_VARIABLES = 1 << 20
 
 
 def process_start_time(pid: int) -> int:
-    """Return the start time of a process, on Linux in clock ticks since boot; 0 if it is not known."""
+    """Return the start time of a process in clock ticks since boot; 0 if it is not known, and without `/proc`."""
     fields = _stat_fields(pid)
     return int(fields[_START_TIME]) if fields else 0
 
@@ -41,7 +41,8 @@ def process_start_time(pid: int) -> int:
 def is_alive(pid: int, start: int = 0) -> bool:
     """Return whether the process with this pid and start time is alive; `True` if that cannot be determined.
 
-    Without `/proc` only the pid is checked: a process of another user, and one that reuses the pid, count as alive.
+    A `start` of 0 matches any process with the pid, and a pid of 0 is that of an unknown process. Without `/proc` only
+    the pid is checked: a process of another user, and one that reuses the pid, count as alive.
     """
     if pid <= 0:
         return True
@@ -58,7 +59,7 @@ def is_alive(pid: int, start: int = 0) -> bool:
 
 
 def dead_processes(processes: Iterable[Process]) -> list[Process]:
-    """Return the processes that are no longer alive."""
+    """Return the processes that are not alive; see `is_alive`."""
     return [(pid, start) for pid, start in processes if not is_alive(pid, start)]
 
 
@@ -85,7 +86,7 @@ class Ancestry(Struct, frozen=True):
 
 
 def ancestries_of(*pids: int) -> list[Ancestry]:
-    """Return each process and its ancestors. A shared ancestor is read once."""
+    """Return the result of `ancestry_of` for each process. An ancestor of several processes is read once."""
     read_row, rows = _process_table(), dict[int, "Row | None"]()
 
     def read_once(pid: int) -> Row | None:
@@ -99,8 +100,8 @@ def ancestries_of(*pids: int) -> list[Ancestry]:
 def ancestry_of(pid: int, read_row: ReadRow | None = None) -> Ancestry:
     """Return a process and its ancestors; empty if it has ended, or is not visible from here (pid 0).
 
-    Processes end during the walk and others reuse their pids. A parent starts before its child; a "parent" that started
-    later is another process, and the walk ends there.
+    While the table is read, processes may end and others may reuse their pids. So a "parent" that started after its
+    child is another process; it is left out, as are its ancestors. `read_row` returns the row of a pid.
     """
     read_row = read_row or _process_table()
     row = read_row(pid) if pid > 0 else None
@@ -129,7 +130,7 @@ def _row_from_proc(pid: int) -> Row | None:
 
 
 def _rows_from_ps() -> ReadRow:
-    """Read the whole table at once, so that it contains no process that starts during the walk."""
+    """Read the complete table at once, and return a function that looks up a pid in it."""
     from fairlead.process._run import run_process
 
     try:
@@ -145,7 +146,7 @@ def _rows_from_ps() -> ReadRow:
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the program and the arguments of a process; empty if they are not known.
+    """Return the program and the arguments of a process, at most 4 KiB of them; empty if they are not known.
 
     Without `/proc` the command line is split at spaces.
     """

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Pattern[str] | None = None) -> HookResult:
-    """Assert that the hooks block the event, and that none of them failed. A string must equal the reason."""
+    """Assert that the hooks block the event and that none of them failed, and return the result.
+
+    `reason` is the expected reason of the block: a string must equal it, a pattern must be found in it.
+    """
     result = _fire(hooks, event)
     _raise_on_failure(result)
     if not result.blocked:
@@ -26,7 +29,7 @@ def assert_blocks(hooks: HookManager | Hook, event: Event, reason: str | re.Patt
 
 
 def assert_allows(hooks: HookManager | Hook, event: Event) -> HookResult:
-    """Assert that the hooks allow the event, and that none of them failed."""
+    """Assert that the hooks do not block the event and that none of them failed, and return the result."""
     result = _fire(hooks, event)
     _raise_on_failure(result)
     if result.blocked:

@@ -7,17 +7,16 @@ from fairlead.hooks import Hook, HookContext
 
 
 class Recorder(Hook):
-    """Records all events, or those of the given types, in `recorded`. Earlier hooks may have rewritten them."""
+    """Appends events to `recorded`: all, or those of the given types. Hooks that rewrite events run before it."""
 
     phase = "observe"
     inline = True
 
     def __init__(self, *events: type[Event] | HookEvent, name: str = "recorder") -> None:
-        """Record these events, or all if none is given."""
         self.name = name
         self.events = events or (Event,)
         self.recorded: list[Event] = []
 
     def execute(self, event: Event, _ctx: HookContext) -> None:
-        """Record the event."""
+        """Append the event to `recorded`."""
         self.recorded.append(event)

@@ -17,14 +17,17 @@ E = TypeVar("E", bound=Event)
 
 
 def make(event: type[E], /, **changes: Any) -> E:
-    """Return a typed event from a real payload: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`."""
+    """Return a typed event from a recorded payload, with some fields changed; `None` removes a field.
+
+    For example: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`.
+    """
     parsed = parse(make_payload(event, **changes))
     assert isinstance(parsed, event)  # the sample has the event's own name
     return parsed
 
 
 def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dict[str, Any]:
-    """Return a payload as the client sends it, with some fields changed; `None` removes a field."""
+    """Return a recorded payload of an event as a dict, with some fields changed; `None` removes a field."""
     name = _name(event)
     payload = next(payload for payload in _payloads().values() if payload["hook_event_name"] == name)
     payload = {**payload, **changes}
@@ -47,7 +50,7 @@ def _name(event: type[Event] | HookEvent | str) -> str:
 
 
 def _payloads() -> dict[str, dict[str, Any]]:
-    """Decode the payloads at each call, so that no test can change another's."""
+    """Return the recorded payloads by name, decoded at each call, so that no test changes those of another test."""
     decoded: dict[str, dict[str, Any]] = msgspec.json.decode(_text())
     return decoded
 

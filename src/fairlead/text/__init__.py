@@ -1,6 +1,6 @@
-"""Text for terminals, people and agents: safe to show, cut to a width, in tables, with units.
+"""Makes text safe to show to people and agents, cuts it to a width, and formats tables and units.
 
-Nothing is imported before it is used; only the functions that measure text beyond ASCII need `rich`.
+Nothing is imported before it is used. Only functions that measure the width of text beyond ASCII need `rich`.
 """
 
 from __future__ import annotations

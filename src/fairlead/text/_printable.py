@@ -2,7 +2,8 @@
 
 Prompts, paths, messages and the output of programs are written by models and by strangers. A control character, a mark
 that changes the direction of text or a character without width could move the cursor, hide a part of the text, or make
-it look like our own text. Each is replaced by a visible sign.
+it look like our own text. Such a character is replaced by a visible sign. Only those that compose emoji are kept or
+left out.
 """
 
 from __future__ import annotations
@@ -30,57 +31,57 @@ _EMOJI = range(0x1F000, 0x1FB00)
 """Emoji, including those that this Python's Unicode tables do not have yet."""
 
 _MAX_MARKS = 2
-"""Combining marks on one letter: some scripts need two, and more would cover the rows above."""
+"""The maximum number of combining marks on a letter. Some scripts need two; more would cover the rows above."""
 
 
 def printable(text: str) -> str:
-    """Return a text as one line that a terminal shows in as many cells as `cell_width` counts.
+    """Return a text as one line that a terminal shows in as many cells as `cell_width` returns.
 
-    A control character becomes its picture (␛ for an escape, ␊ for a line break). Any other character that is not
-    printable becomes �.
+    A control character becomes its picture (␛ for an escape, ␊ for a line break), and any other unprintable character
+    a space or �. Characters that compose emoji, and more than two combining marks on a letter, are left out.
     """
     return text if text.isascii() and text.isprintable() else _visible(text)
 
 
 def printable_block(text: str) -> str:
-    """Return a text with its line breaks, tabs and composed emoji. Other unprintable characters become signs."""
+    """Return a text, safe to show, with its line breaks, tabs and emoji. `printable` describes the replacements."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_block_sign, text.replace("\r\n", "\n")))
 
 
 def printable_lines(text: str) -> list[str]:
-    """Return the lines of a text, safe to show, without empty lines at its start and end."""
+    """Return the lines of a text, safe to show, without empty lines at its start and end. There is at least one."""
     return printable_block(text).strip("\n").split("\n")
 
 
 def printable_bodies(texts: Iterable[str]) -> list[list[str]]:
-    """Return the lines of each of several texts, as `printable_lines` does."""
+    """Return the result of `printable_lines` for each text."""
     return [printable_lines(text) for text in texts]
 
 
 def one_line(text: str, limit: int = MAX_LINE) -> str:
-    """Return a text with every run of white space as one space, safe to show and cut to `limit` characters."""
+    """Return a text as one line, safe to show and cut to `limit` characters. Runs of white space become one space."""
     return truncate(printable(" ".join(text[: 4 * limit].split())), limit)
 
 
 def one_lines(texts: Iterable[tuple[str, int]]) -> list[str]:
-    """Return each of several texts as one line, cut to the number of characters that is given with it."""
+    """Return the result of `one_line` for each pair of a text and its limit in characters."""
     return [one_line(text, limit) for text, limit in texts]
 
 
 def first_line(text: str) -> str:
-    """Return the first line that is not empty, safe to show."""
+    """Return the first line of a text that is not empty, safe to show; "" if there is none."""
     return printable(text.strip().split("\n", 1)[0].rstrip())
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """Return a text in quotes, with escapes as in Python, for an error message about a given value."""
+    """Return a text in quotes, with escapes as in Python, cut to `limit` characters. For values in error messages."""
     return repr(truncate(text, limit))
 
 
 def truncate(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters, with `…` in place of what was cut."""
+    """Return a text cut to at most `limit` characters, including a `…` at its end if it was cut."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

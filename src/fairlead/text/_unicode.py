@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def replace_surrogates(text: str) -> str:
-    """Join surrogate pairs into their characters and replace unpaired surrogates, which UTF-8 cannot encode."""
+    """Return a text that UTF-8 can encode: surrogate pairs become their characters, other surrogates become �."""
     if text.isascii():
         return text
     try:
@@ -15,5 +15,5 @@ def replace_surrogates(text: str) -> str:
 
 
 def replace_surrogates_in(*texts: str) -> list[str]:
-    """Return each of several texts as valid Unicode."""
+    """Return the result of `replace_surrogates` for each text."""
     return [text if text.isascii() else replace_surrogates(text) for text in texts]

@@ -1,4 +1,4 @@
-"""Durations, times, costs and counts in a few cells."""
+"""Formats durations, times, costs and counts as text of a few cells."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from time import localtime, mktime, strftime
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _WITHOUT_PART = 10
-"""From this count of a unit on, the smaller unit is left out: seconds that change would only distract."""
+"""From ten of a unit on, the smaller unit is left out, because a figure that changes all the time distracts."""
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in at most 5 cells: 42s, 5m07s, 25m, 3h10m, 2d04h."""
+    """Return a duration in at most 5 cells, such as 42s, 5m07s, 25m, 3h10m or 2d04h. A negative one is `0s`."""
     whole = max(0, int(seconds))
     for unit, name, part, part_name in _UNITS:
         if whole >= unit:
@@ -20,23 +20,23 @@ def duration(seconds: float) -> str:
 
 
 def ago(at: float, now: float) -> str:
-    """Return how long ago a time was: `5m07s ago`, or `now`."""
+    """Return how long ago a time was, such as `5m07s ago`; `now` for less than a second, and for a later time."""
     return f"{duration(now - at)} ago" if now - at >= 1 else "now"
 
 
 def clock(at: float, now: float) -> str:
-    """Return the local time of day: `12:03`, with the date unless it is today."""
+    """Return a Unix time as a local time of day, such as `12:03`, with the date before it unless it is today."""
     return strftime("%H:%M" if start_of_day(at) == start_of_day(now) else "%Y-%m-%d %H:%M", localtime(at))
 
 
 def start_of_day(at: float, days_ago: int = 0) -> float:
-    """Return the start of the local day of a time, or of the day `days_ago` days earlier."""
+    """Return the time at which the local day of `at` began, or the day `days_ago` days earlier. All in Unix time."""
     day = localtime(at)
     return mktime((day.tm_year, day.tm_mon, day.tm_mday - days_ago, 0, 0, 0, 0, 0, -1))
 
 
 def money(dollars: float) -> str:
-    """Return a cost in at most 7 cells."""
+    """Return a cost in at most 7 cells, such as `$12.50` or `$1.2k`."""
     return f"${dollars:.2f}" if dollars < 1000 else f"${dollars / 1000:.1f}k"  # noqa: PLR2004 - a thousand
 
 
@@ -53,7 +53,7 @@ def cost_text(dollars: float | None, unknown: int = 0) -> str:
 
 
 def compact_number(number: int) -> str:
-    """Return a number in at most 4 cells, up to hundreds of millions: 999, 31k, 1.2M."""
+    """Return a number in a few cells, rounded to thousands or tenths of a million: 999, 31k, 1.2M."""
     if number < 1000:  # noqa: PLR2004 - a thousand
         return str(number)
     return f"{number / 1000:.0f}k" if number < 999_500 else f"{number / 1e6:.1f}M"  # noqa: PLR2004 - rounds to a million

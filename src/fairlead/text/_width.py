@@ -1,4 +1,4 @@
-"""Text measured and cut by the cells that it takes in a terminal. `rich` is imported only for text beyond ASCII."""
+"""Measures and cuts text by the cells that it takes in a terminal. Imports `rich` only for text beyond ASCII."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIN_LAST_COLUMN = 20
 
 
 def cell_width(text: str) -> int:
-    """Return how many cells a printable text takes."""
+    """Return how many cells a text takes in a terminal. The text must be printable."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -21,7 +21,7 @@ def cell_width(text: str) -> int:
 
 
 def fit(text: str, cells: int) -> str:
-    """Return a text of exactly `cells` cells: padded, or cut with `…` at its end."""
+    """Return a text of exactly `cells` cells: padded with spaces, or cut with `…` at its end."""
     if cells <= 0:
         return ""
     missing = cells - cell_width(text)
@@ -35,7 +35,7 @@ def fit(text: str, cells: int) -> str:
 
 
 def fit_end(text: str, cells: int) -> str:
-    """Return a text of at most `cells` cells, cut with `…` at its start: the end of a path says more."""
+    """Return a text of at most `cells` cells. `…` replaces the start of a longer one: the end of a path says more."""
     if cell_width(text) <= cells:
         return text
     kept = text[-cells:]
@@ -45,7 +45,7 @@ def fit_end(text: str, cells: int) -> str:
 
 
 def wrap_line(text: str, cells: int) -> list[str]:
-    """Return a printable line in parts of at most `cells` cells; a part ends anywhere, as in a terminal."""
+    """Return a printable line in parts of at most `cells` cells, but at least 2. A part may end within a word."""
     cells = max(2, cells)
     if text.isascii():
         return [text[start : start + cells] for start in range(0, len(text), cells)] or [""]
@@ -63,10 +63,10 @@ def wrap_line(text: str, cells: int) -> list[str]:
 def table(
     rows: Sequence[Sequence[str]], *, width: int | None = None, style: Callable[[str], str] | None = None
 ) -> Iterator[str]:
-    """Yield rows in columns, two spaces apart. A column that is empty in every row is left out, except the last.
+    """Yield rows as lines with aligned columns, two spaces apart. Empty columns are left out, except the last.
 
-    `width` is that of the terminal: the last column is cut to the remaining cells. `style` may add escape sequences to
-    a padded cell.
+    With the `width` of the terminal, the last column is cut to the remaining cells, but not below 20. `style` adds
+    escape sequences to each padded text, except in the last column.
     """
     columns = list(zip(*rows, strict=True))
     *shown, last = [column for column in columns if any(column) or column is columns[-1]] or [()]

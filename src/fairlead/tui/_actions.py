@@ -32,7 +32,7 @@ _NO_SESSION = "no session selected"
 
 
 class Actions:
-    """Performs the actions of the view."""
+    """Performs the actions of the keys that are pressed in the view."""
 
     def __init__(self, app: WatchApp) -> None:
         self._app = app
@@ -79,7 +79,7 @@ class Actions:
         """Action → handler, for all actions in the table of keys."""
 
     def perform(self, action: str) -> None:
-        """Perform an action."""
+        """Perform the action with this name in the table of keys."""
         self.handlers[action]()
 
     # -- folds -----------------------------------------------------------------------------------------
@@ -174,12 +174,12 @@ class Actions:
         return self._app.panel.lines if self._panel else self._app.question
 
     def selection_changed(self) -> None:
-        """Show the newly selected session in the panel."""
+        """Show the newly selected session in the panel if that is open."""
         if self._panel:
             self._fill_panel()
 
     def tick(self) -> None:
-        """Update the panel. A pane is always read again, events only if the session has changed."""
+        """Update the open panel. A pane is read again each time, events only if the session has changed."""
         if self._panel == "peek" or (self._panel and self._session() is not self._shown):
             self._fill_panel()
 

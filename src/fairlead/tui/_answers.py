@@ -34,7 +34,7 @@ class Answers:
         """The function that goes to the pane of the selected session."""
 
     def open(self, session: Session | None) -> None:
-        """Show the question of a session if it can be answered here, else a message."""
+        """Show the question of a session. If none can be answered here, show a message with the reason."""
         if session is not None:
             self._app.run_worker(self._open(session), group="answer", exclusive=True)
 
@@ -51,7 +51,7 @@ class Answers:
             self.show(question, display_name(session))
 
     def show(self, question: OpenQuestion, name: str) -> None:
-        """Show a question, and send the answer that the user gives."""
+        """Show a question of the session with this name, and send the answer that the user gives."""
         form, title = AnswerForm(question), f"{question.tool} · {name}"
 
         def on_result(effect: Effect | None) -> None:
@@ -86,7 +86,7 @@ class Answers:
 
 
 def _refusal_text(session: Session, listed: OpenQuestions) -> str:
-    """Return the message about a session that has no question to be answered here."""
+    """Return the reason why no question of a session can be answered here, as a message."""
     if not session.host:
         return _NOT_HERE if listed.enabled else _OFF
     if listed.hosts.get(session.host):

@@ -1,4 +1,4 @@
-"""The application of `fairlead watch`: receives updates, draws them at a limited rate, and performs actions of keys."""
+"""The application of `fairlead watch`: receives updates, draws them at a limited rate, and reacts to keys."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from fairlead.tui.model._layout import StyledText, StyleName
 
 DRAW_INTERVAL = 0.08
-"""The minimum number of seconds between two drawings, so that a change is visible within a tenth of a second. The first
-change after a pause is drawn at once."""
+"""The minimum number of seconds between two drawings. A change is visible within a tenth of a second; the first change
+after a pause is drawn at once."""
 
 BLINK_INTERVAL = 0.5
 _TICKS_PER_REFRESH = 20
-"""Ticks between two updates of the data that changes with time alone: the day, stale sessions, branches."""
+"""Ticks between two updates of data that changes without an event: the day, stale sessions, branches."""
 
 _TEXT_LINES = ("summary", "connection", "headings", "name", "state", "place", "hints")
 _MIN_LIST_HEIGHT = 3
@@ -67,7 +67,10 @@ _MIN_WIDTH_FOR_PANEL_BESIDE = 110
 
 
 class WatchApp(App[None]):
-    """The live view."""
+    """The live view.
+
+    Without a `source` it fetches nothing, as in tests. `locate` is called in a background thread.
+    """
 
     ENABLE_COMMAND_PALETTE = False
     CSS: ClassVar[str] = """
@@ -140,7 +143,7 @@ class WatchApp(App[None]):
         yield self.text_lines["hints"]
 
     def on_mount(self) -> None:
-        """Start the timer and the source."""
+        """Start the timer, and the tasks that fetch sessions and mail."""
         self.register_theme(self._colours)
         self.theme = self._colours.name
         self.list.focus()
@@ -164,13 +167,13 @@ class WatchApp(App[None]):
             self._event_loop.call_soon_threadsafe(partial(self.exit, return_code=code))
 
     async def on_unmount(self) -> None:
-        """Report that the user leaves the view now."""
+        """Report to the daemon that the user leaves the view now."""
         await self.history.leave()
 
     # -- updates ---------------------------------------------------------------------------------------
 
     def deliver(self, update: Update | MailCounted | TeamUpdate) -> None:
-        """Apply an update to the tree at once. It is drawn with the next drawing."""
+        """Apply an update at once, and draw it soon. Called in the event loop."""
         if isinstance(update, SessionChanged):
             self.sessions.put(update.session)
             self._locator.request(update.session.folder, self.clock())
@@ -210,7 +213,7 @@ class WatchApp(App[None]):
             self._locator.request(folder, self.clock())
 
     def _report_location(self, folder: str, location: Location) -> None:
-        """Pass a location from the locator's thread to the event loop."""
+        """Pass a location to the event loop. Called in the thread of the locator."""
         if self.is_running:
             self.call_later(self._set_location, folder, location)
 
@@ -281,7 +284,7 @@ class WatchApp(App[None]):
         self.text_lines["place"].show([(fit(f" {detail.place}", cells), "dim")])
 
     def _draw_question(self, lines: Sequence[str], cells: int) -> None:
-        """Show the question to the user below the details, in at most a third of the screen."""
+        """Show the lines of the question to the user below the details, in at most a third of the screen."""
         room = self._height // 3 if self._height >= _MIN_HEIGHT_FOR_DETAIL else 0
         if (lines, cells, room) == self._drawn_question:
             return
@@ -320,11 +323,11 @@ class WatchApp(App[None]):
         self.body.set_class(height < _MIN_HEIGHT_FOR_LIST_AND_PANEL, "low")
 
     def on_session_list_resized(self) -> None:
-        """Draw for the new size."""
+        """Draw everything for the new size of the list."""
         self.draw()
 
     def _show_or_hide_hints(self) -> None:
-        """Show the last line if it has a message, or if there is room."""
+        """Show the last line if it has a message, or if there is room, unless an input replaces it."""
         has_room = self._height >= _MIN_HEIGHT_FOR_HINTS
         is_free = not (self.filter_input.display or self.prompt.display)
         self.text_lines["hints"].display = (has_room or bool(self._message)) and is_free
@@ -339,7 +342,7 @@ class WatchApp(App[None]):
         self.actions.perform(event.action)
 
     def on_session_list_selection_changed(self) -> None:
-        """Show the details of another line."""
+        """Show the details of the newly selected line."""
         self._draw_detail(self.clock())
         self.actions.selection_changed()
 
@@ -383,6 +386,6 @@ def _diff_style(line: str) -> StyleName:
 
 
 def _midnight_before(now: float) -> float:
-    """Return the time at which the local day began."""
+    """Return the time at which the local day of `now` began, in Unix time."""
     day = localtime(now)
     return mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 _NOTE_INTERVAL = 30.0
-"""Seconds between two reports of the user's presence."""
+"""The minimum number of seconds between two reports of the user's presence."""
 _LIMIT = 200
 _EVENTS = 500
 
 
 class History:
-    """Opens the history, and reports the user's presence to the daemon."""
+    """Opens the history, and reports the user's presence. `project_of` returns the project of a folder."""
 
     def __init__(self, app: WatchApp, socket_path: str, project_of: Callable[[str], str]) -> None:
         self._app = app
@@ -38,7 +38,7 @@ class History:
         self._noted_at = float("-inf")
 
     def open(self, since: Since = "today") -> None:
-        """Show the history."""
+        """Show the history of a period, or a message if there is no daemon."""
         if self._source is None:
             self._app.show_message("there is no daemon to ask for the history")
             return
@@ -46,7 +46,7 @@ class History:
         self._app.push_screen(HistoryScreen(self._app.palette, self._source, view, self._project_of))
 
     def key_pressed(self) -> None:
-        """Report the user's presence every `_NOTE_INTERVAL`. If they were away, show the summary of their absence."""
+        """Report the user's presence, at most every `_NOTE_INTERVAL` seconds. After an absence, show its summary."""
         if self._source is not None and monotonic() - self._noted_at > _NOTE_INTERVAL:
             self._noted_at = monotonic()
             self._app.run_worker(self._show_absence(), group="presence")
@@ -87,7 +87,7 @@ class HistorySource:
         self._socket_path = socket_path
 
     async def find(self, view: HistoryView) -> HistoryPage:
-        """Return the first page of the sessions or texts for a history view."""
+        """Return the first page for a history view: its sessions, or the texts that its search finds."""
         fields = {"since": view.since, "limit": str(_LIMIT)}
         if view.search:
             fields["search"] = view.search
@@ -101,11 +101,11 @@ class HistorySource:
         return msgspec.json.decode(await self._get(path), type=SessionHistory)
 
     async def absence(self, since: float) -> AbsenceSummary:
-        """Return the summary of the events since a time."""
+        """Return the summary of the events since a Unix time."""
         return msgspec.json.decode(await self._get(f"/v1/absence?since={since!r}"), type=AbsenceSummary)
 
     async def note_presence(self) -> float:
-        """Report that the user is present. Return when they left if they were away, else 0."""
+        """Report that the user is present. Return the Unix time at which an absence began; 0 if there was none."""
         presence = msgspec.json.decode(await self._get("/v1/presence", "POST"), type=_Presence)
         return presence.left if presence.was_away else 0.0
 

@@ -21,20 +21,23 @@ _PAGE = 100
 
 
 class MailCounted(msgspec.Struct, frozen=True):
-    """The number of messages that wait for the user."""
+    """The number of messages that wait for the user has changed."""
 
     waiting: int = 0
     """Unread messages and unanswered requests."""
 
 
 class UserMail:
-    """The user's mail, from the daemon. The daemon recognizes a person by the terminal of this process."""
+    """Fetches the user's mail from the daemon, and sends replies. Raises `FairleadError` if that fails.
+
+    The daemon recognizes a person by the terminal of this process. `number` is the id of a message.
+    """
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
 
     async def run(self, deliver: Callable[[MailCounted], None]) -> None:
-        """Deliver the number of messages whenever it changes, until cancelled."""
+        """Deliver the number of waiting messages whenever it changes, until cancelled. Ignores errors."""
         last = MailCounted()
         while True:
             with suppress(FairleadError, ValueError):  # `SessionSource` reports a missing daemon
@@ -45,15 +48,15 @@ class UserMail:
             await asyncio.sleep(_INTERVAL)
 
     async def inbox(self) -> dict[str, Any]:
-        """Return the newest messages, including read ones."""
+        """Return the daemon's document of the newest messages, including read ones."""
         return await self._ask("GET", f"inbox?all=true&limit={_PAGE}")
 
     async def read(self, number: int) -> dict[str, Any]:
-        """Return a message with its full text, and mark it as read."""
+        """Mark a message as read, and return the daemon's document with its full text."""
         return await self._ask("GET", f"messages/{number}")
 
     async def reply(self, number: int, text: str) -> dict[str, Any]:
-        """Answer a message."""
+        """Answer a message, and return the daemon's document of the sent answer."""
         return await self._ask("POST", f"messages/{number}/reply", {"body": text, "key": f"view-{token_hex(8)}"})
 
     async def _ask(self, method: str, path: str, body: object = None) -> dict[str, Any]:

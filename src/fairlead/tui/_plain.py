@@ -1,4 +1,4 @@
-"""The view as plain text, for pipes and other commands."""
+"""Returns the view, or parts of it, as plain text for pipes and other commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def plain_view(
     *,
     hosts: Iterable[HostSessions] = (),
 ) -> list[str]:
-    """Return the lines of the view, with the sessions of other hosts, at most `cells` cells wide."""
+    """Return the view as lines of at most `cells` cells: the summary, the headings and the rows.
+
+    Reads the projects and branches of all folders. `costs` are the daemon's costs of today; without them they are
+    computed from the sessions. `hosts` has the sessions of other hosts.
+    """
     tree = SessionTree(sessions)
     team = TeamSessions(tree)
     for host in hosts:
@@ -46,7 +50,7 @@ def plain_view(
 
 
 def count_sessions(sessions: Iterable[Session], now: float) -> tuple[Totals, list[Session]]:
-    """Return the view's counts of main sessions by state, and the sessions that need the user.
+    """Return the totals of the view, and the sessions and subagents that need the user.
 
     The session that has waited longest comes first, and stale sessions come last.
     """
@@ -61,5 +65,5 @@ def row_texts(session: Session) -> tuple[str, str, str]:
 
 
 def folder_name(session: Session) -> str:
-    """Return the name of the folder that a session works in."""
+    """Return the name of the folder that a session works in; `no folder` if it is not known."""
     return one_line(session.folder.rstrip("/").rpartition("/")[2]) or "no folder"

@@ -24,7 +24,10 @@ class FullQuestions:
         self._text = ""
 
     def text_of(self, session: Session) -> str:
-        """Return the question of a session, as far as it is known. If it is longer, the full text is requested."""
+        """Return the question that a session asks the user, as far as it is known; "" if it asks none.
+
+        If only the beginning is known, the full text is requested, and the view is drawn again when it has arrived.
+        """
         about = session.state.about if isinstance(session.state, AttentionNeeded) else ""
         if not is_long(about) or self._app.source is None or session.host:
             return about  # other hosts report only the beginning

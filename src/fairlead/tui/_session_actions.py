@@ -1,4 +1,4 @@
-"""The actions on the selected session: write to it, interrupt it, end it, show its transcript."""
+"""Performs the actions on the selected session: writes to it, interrupts it, ends it, shows its transcript."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_SESSION = "no session selected"
 
 
 class SessionActions:
-    """Performs the actions on a session. The target stays the same if another session is selected during a prompt."""
+    """Performs the actions on a session. Each applies to the session that was selected when its key was pressed."""
 
     def __init__(self, app: WatchApp, selected: Selected) -> None:
         self._app = app
@@ -53,7 +53,7 @@ class SessionActions:
             act(session)
 
     def _run(self, work: Callable[[], Awaitable[str]]) -> None:
-        """Run a task in the background, and show its message, or its error."""
+        """Run a task in the background, and show the message that it returns, or its error."""
 
         async def perform() -> None:
             try:
@@ -85,7 +85,7 @@ class SessionActions:
         self._run(work)
 
     def _ask_to_end(self, session: Session) -> None:
-        """Ask for two confirmations before the session is ended: one names it, one warns about the consequences."""
+        """End a session after two confirmations: one names the session, one warns about the consequences."""
         try:
             require_process(session, "ended")
         except FairleadError as error:

@@ -1,6 +1,6 @@
 """The actions of a person on a session: interrupt it, end it, write to it, read its transcript.
 
-The view and the command line use them. The caller must check that a person asks, with `refuse_below_session`.
+The view and the command line use them. The caller must check with `refuse_below_session` that a person acts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
 
 END_TIMEOUT = 10.0
-"""Seconds for a client to exit. It runs its SessionEnd hooks first."""
+"""Seconds that a client has to exit. It runs its SessionEnd hooks before."""
 _MAIL_TIMEOUT = 30.0
 
 
@@ -36,7 +36,7 @@ class NotPossible(FairleadError):
 
 
 def refuse_below_session(action: str) -> None:
-    """Raise `NotPossible` if this process runs below an agent's session: only a person may act on sessions."""
+    """Raise `NotPossible` if this process runs below an agent's session. `action` completes "only a person can …"."""
     client = client_above(os.environ)
     if client is not None:
         raise NotPossible(f"only a person can {action}, and this runs below a session of {client.title}")
@@ -48,7 +48,8 @@ def refuse_below_session(action: str) -> None:
 async def interrupt_session(session: Session) -> str:
     """Interrupt a session by pressing the client's keys in its terminal, and return a message.
 
-    Keys are sent to a pane only while the session's own process runs in it. A signal would end the client.
+    Keys are sent to a pane only while the process of the session runs in it. A signal would end the client instead.
+    Raises `NotPossible` or `NoPane` if the session cannot be interrupted.
     """
     keys = client_or_default(session.client).interrupt_keys
     require_here(session, "it can be interrupted only there")
@@ -68,7 +69,11 @@ async def interrupt_session(session: Session) -> str:
 
 
 def end_session(session: Session) -> str:
-    """Ask the process of a session to exit, and return a message. Blocks until it has exited, at most 10 seconds."""
+    """Ask the process of a session to exit, wait until it has exited, and return a message.
+
+    Raises `NotPossible` if it still runs after `END_TIMEOUT` seconds, or if it has no known process, and
+    `ProcessNotEnded` if that cannot be ended safely.
+    """
     require_process(session, "ended")
     _require_alive(session)
     if terminate_process(session.pid, session.pid_start, END_TIMEOUT):
@@ -77,7 +82,7 @@ def end_session(session: Session) -> str:
 
 
 def require_process(session: Session, done: str) -> None:
-    """Raise `NotPossible` if a session has no known process of its own. `done` is the action as a participle."""
+    """Raise `NotPossible` if a session has no known process of its own. `done` is the action, such as 'ended'."""
     require_here(session, f"it can be {done} only there")
     if session.ended is not None:
         raise NotPossible("it has ended")
@@ -88,7 +93,7 @@ def require_process(session: Session, done: str) -> None:
 
 
 def require_here(session: Session, what: str) -> None:
-    """Raise `NotPossible` if a session runs on another host. `what` completes the message."""
+    """Raise `NotPossible` if a session runs on another host. `what` is the reason, such as 'its pane is there'."""
     if session.host:
         raise NotPossible(f"it runs on {session.host}: {what}; from here you can answer it (a) and write to it (m)")
 
@@ -102,7 +107,10 @@ def _require_alive(session: Session) -> None:
 
 
 def send_mail(session: Session, text: str, at: str | None = None) -> str:
-    """Send a message from the user to the agent of a session, and return a status text. `at` is the daemon's socket."""
+    """Send a message from the user to the agent of a session, and return the text to show.
+
+    `at` is the path of the daemon's socket. Raises `NotPossible` if the agent has no mailbox, or if the daemon refuses.
+    """
     if session.id.startswith(STARTING):
         raise NotPossible("it waits in a dialog at its start, and reads no mail yet")
     main = session.id.removesuffix(f"/{session.agent_id}") if session.is_child else session.id
@@ -133,7 +141,10 @@ def _ask(method: str, path: str, fields: object, at: str | None) -> Any:
 
 
 def transcript_lines(session: Session, main: Session | None = None) -> Iterator[str]:
-    """Yield the conversation of a session as text that is safe to show. Raises `NotPossible` if there is none."""
+    """Yield the lines of a session's conversation, safe to show.
+
+    `main` is the main session of a subagent. Raises `NotPossible` if the transcript is not known or cannot be read.
+    """
     require_here(session, "its transcript is there")
     client = client_or_default(session.client)
     path = session.transcript
@@ -150,7 +161,7 @@ def transcript_lines(session: Session, main: Session | None = None) -> Iterator[
 
 
 def show_in_pager(lines: Iterable[str]) -> None:
-    """Show lines in the user's pager, and return when it is closed. Raises `NotPossible` if there is none."""
+    """Show lines in the user's pager, and return when it is closed. Raises `NotPossible` if it cannot be started."""
     command = shlex.split(os.environ.get("PAGER", "")) or [next(filter(shutil.which, ("less", "more")), "")]
     text = "".join(f"{line}\n" for line in lines).encode(errors="replace")
     # The terminal sends Ctrl-C to both processes, but only the pager should react. It would inherit SIG_IGN.

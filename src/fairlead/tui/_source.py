@@ -32,13 +32,13 @@ _NOT_FOUND = 404
 
 
 class SessionsReset(msgspec.Struct, frozen=True):
-    """The complete list of sessions."""
+    """The complete list of sessions, which replaces all earlier ones."""
 
     sessions: list[Session]
     costs: Costs | None = None
-    """`None` from a daemon of an earlier version."""
+    """Today's costs; `None` from a daemon of an earlier version."""
     hosts: tuple[HostSessions, ...] = ()
-    """The other hosts of the team. Only `fetch_sessions` fills it: the live view gets them from `TeamSource`."""
+    """The sessions of other hosts. Only `fetch_sessions` sets them: the live view gets them from `TeamSource`."""
 
 
 class SessionChanged(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class CostsChanged(msgspec.Struct, frozen=True):
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True):
-    """Whether the view is connected, and the reason if it is not."""
+    """Whether the view is connected, and the text to show about that, such as the reason why it is not."""
 
     is_live: bool
     text: str
@@ -100,14 +100,14 @@ _removed_decoder = msgspec.json.Decoder(SessionRemoved)
 
 
 class SessionSource:
-    """Follows the sessions of the daemon at a socket."""
+    """Follows the sessions of the daemon at this socket."""
 
     def __init__(self, socket_path: str) -> None:
         self.socket_path = socket_path
         self._revision: int | None = None
 
     async def run(self, deliver: Callable[[Update], None]) -> None:
-        """Deliver the sessions and all changes until cancelled. Reconnects when the connection breaks."""
+        """Deliver the sessions, all changes and the status of the connection until cancelled. Reconnects if needed."""
         deliver(ConnectionStatus(is_live=False, text="connecting"))
         while True:
             try:
@@ -128,7 +128,7 @@ class SessionSource:
             await asyncio.sleep(RETRY_DELAY)
 
     async def timeline(self, session_id: str) -> list[TimelineEvent]:
-        """Return the latest events of a session, the newest last."""
+        """Return the latest events of a session, the newest last. Raises like `open_stream`."""
         path = f"/v1/sessions/{quote(session_id, safe='')}/events?limit={_TIMELINE_LIMIT}"
         async with open_stream(self.socket_path, path) as response:
             body = await response.read()
@@ -174,7 +174,7 @@ class SessionSource:
 
 
 def fetch_sessions(socket_path: str) -> SessionsReset:
-    """Return the current sessions and costs, without an event loop. Raises `DaemonUnavailable`."""
+    """Return the current sessions and costs in a blocking call. Raises `DaemonUnavailable` without a valid answer."""
     document: Any = request("GET", "/v1/sessions", at=socket_path)
     try:
         listed = _list_decoder.decode(msgspec.json.encode(document))

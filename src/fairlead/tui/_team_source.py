@@ -1,4 +1,4 @@
-"""Delivers the sessions of the team's other hosts to the view, from a stream of the daemon."""
+"""Delivers the sessions of the other hosts of the team to the view, from a stream of the daemon."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ class HostChanged(msgspec.Struct, frozen=True):
 
     host: str
     last_contact: float = msgspec.field(name="heard")
+    """In Unix time."""
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
+    """The number of sessions of the host that are not listed."""
 
 
 class LastContacts(msgspec.Struct, frozen=True):
-    """The time of the last contact with each other host of the team. Hosts that are missing have left it."""
+    """The Unix time of the last contact with each other host. A host that is missing has left the team."""
 
     last_contact: dict[str, float] = msgspec.field(name="heard")
 
@@ -50,7 +52,7 @@ class TeamSource:
         self._socket_path = socket_path
 
     async def run(self, deliver: Callable[[TeamUpdate], None]) -> None:
-        """Deliver the updates of other hosts until cancelled. Reconnects when the connection breaks."""
+        """Deliver the updates about other hosts until cancelled. Reconnects when the connection breaks."""
         while True:
             delay = _RETRY_DELAY
             try:

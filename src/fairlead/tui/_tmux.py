@@ -1,4 +1,8 @@
-"""Switches to tmux panes, reads their last lines and sends keys to them, by pane id and tmux server."""
+"""Switches to tmux panes, reads their last lines and sends keys to them.
+
+`tmux` is the value of `$TMUX` in the pane, which names the server; `pane` is the id of the pane, such as `%3`. The
+functions raise `NoPane` if the pane cannot be reached.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,9 @@ class NoPane(FairleadError):
 
 
 async def go_to_pane(tmux: str, pane: str) -> str:
-    """Switch to a pane, and return a message.
+    """Switch to a pane, and return a message to the user.
 
-    The window and pane are selected first, so that a tmux client that attaches later shows the pane.
+    The window and the pane are selected first, so that a terminal that is attached later shows the pane.
     """
     server = _Server(tmux, pane)
     window = await server.window()
@@ -35,7 +39,7 @@ async def go_to_pane(tmux: str, pane: str) -> str:
 
 
 async def peek(tmux: str, pane: str, lines: int) -> list[str]:
-    """Return the last lines of a pane, without control characters."""
+    """Return at most `lines` lines from the end of a pane, without control characters."""
     server = _Server(tmux, pane)
     await server.window()
     content = await server.run("capture-pane", "-p", "-t", pane)
@@ -43,7 +47,7 @@ async def peek(tmux: str, pane: str, lines: int) -> list[str]:
 
 
 async def pane_process(tmux: str, pane: str) -> int:
-    """Return the pid of the process that tmux started in a pane. Raises `NoPane` if the pane is gone."""
+    """Return the pid of the process that tmux started in a pane; 0 if it is not known."""
     server = _Server(tmux, pane)
     await server.window()
     pid = (await server.run("display-message", "-p", "-t", pane, "#{pane_pid}")).strip()
@@ -51,7 +55,7 @@ async def pane_process(tmux: str, pane: str) -> int:
 
 
 async def send_keys(tmux: str, pane: str, keys: tuple[str, ...]) -> None:
-    """Press keys in a pane, by tmux's names. The pane leaves copy mode first, which would receive the keys."""
+    """Press keys in a pane, given by tmux's names. Copy mode is left before, because it would receive the keys."""
     server = _Server(tmux, pane)
     with suppress(NoPane):  # the pane is not in copy mode
         await server.run("send-keys", "-X", "-t", pane, "cancel")
@@ -59,9 +63,9 @@ async def send_keys(tmux: str, pane: str, keys: tuple[str, ...]) -> None:
 
 
 async def set_buffer(text: str) -> None:
-    """Put a text into tmux's paste buffer and the clipboard, if the view runs in tmux.
+    """Put a text into tmux's paste buffer and the clipboard, if the view runs in tmux. Errors are ignored.
 
-    By default, tmux does not forward a program's own request for the clipboard. Old versions do not have `-w`.
+    By default, tmux ignores the request of a program to set the clipboard. Old versions lack `-w`, which sets it.
     """
     tmux = os.environ.get("TMUX", "")
     for words in (("-w", "--", text), ("--", text)) if tmux else ():
@@ -71,7 +75,7 @@ async def set_buffer(text: str) -> None:
 
 
 class _Server:
-    """A tmux server, identified by its socket. The format of `$TMUX` is `socket,pid,session`."""
+    """A tmux server and one of its panes. The server is identified by its socket: `$TMUX` is `socket,pid,session`."""
 
     def __init__(self, tmux: str, pane: str) -> None:
         if not pane:
@@ -82,7 +86,7 @@ class _Server:
         self._pane = pane
 
     async def window(self) -> str:
-        """Return the pane's session and window. Raises `NoPane` if the pane is gone."""
+        """Return the session and window of the pane as `NAME:INDEX`. Raises `NoPane` if the pane is gone."""
         target = ("-t", self._pane, "#{pane_id} #{session_name}:#{window_index}")
         pane, _, window = (await self.run("display-message", "-p", *target)).strip().partition(" ")
         if pane != self._pane:  # if the target is missing, tmux may answer for another pane
@@ -90,7 +94,7 @@ class _Server:
         return one_line(window)
 
     async def run(self, *words: str) -> str:
-        """Run one tmux command and return its output."""
+        """Run one tmux command and return its output. Raises `NoPane` if it fails."""
         env = dict(os.environ)
         if not env.get("TMUX", "").startswith(f"{self.socket},"):  # the view does not run in this server
             env.pop("TMUX", None)

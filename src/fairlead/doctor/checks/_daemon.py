@@ -18,7 +18,7 @@ _RESTART = "fairlead daemon stop; the next event starts a new one"
 
 
 def check_daemon(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the daemon, and about what keeps hooks from reaching it."""
+    """Yield findings about the daemon, and about causes that keep hooks from reaching it."""
     daemon = facts.daemon
     yield from _check_path(daemon)
     yield from _check_permissions(daemon)
@@ -139,7 +139,7 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
 
 
 def _check_integrity(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about what keeps the integrity check from covering the protected files."""
+    """Yield findings about causes that keep the integrity check from covering all protected files."""
     mode, daemon = facts.policy.integrity, facts.daemon
     if mode != "off" and not daemon.starts_on_demand and daemon.state != "running":
         yield warning(

@@ -18,7 +18,7 @@ _INSTALL = "fairlead hooks install, with its scope"
 
 
 def check_programs(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about each launcher and its Python: whether they start, and have this version."""
+    """Yield findings about each launcher and its Python: whether they start, and have the version of this Fairlead."""
     if not facts.own_launcher:
         yield wrong("launcher.none", "this installation has no program fairlead-hook", _REINSTALL)
     for program in facts.programs:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairlead.doctor._findings import Finding
 
 SLOW_WITHOUT_DAEMON = 2.0
-"""Seconds. Without a daemon an event usually takes a tenth of a second."""
+"""Seconds after which a hook is reported if no daemon answered it. It usually takes a tenth of a second."""
 
 _BLOCKED = 2
 _FAILURE_PREFIXES = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
@@ -38,7 +38,7 @@ def check_foreign(facts: Facts) -> Iterator[Finding]:
 
 
 def level_of(run: Run) -> str:
-    """Return the level of the finding about a run."""
+    """Return the level of the finding that `check_runs` or `check_foreign` yields for a run."""
     return (_check_own_hook(run) if run.is_ours else _check_foreign_hook(run)).level
 
 

@@ -87,7 +87,7 @@ def _first(lines: tuple[str, ...]) -> tuple[str, str]:
 
 
 def check_double(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about events that we decide twice: the client runs each different command line of an event."""
+    """Yield findings about events that we decide twice, because the client runs each different command line."""
     ours = [hook for hook in _hooks(facts) if hook.is_ours]
     lines: dict[str, set[tuple[str, ...]]] = {}
     for hook in ours:
@@ -187,7 +187,7 @@ def check_files(facts: Facts) -> Iterator[Finding]:
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about later entries of our command line without `onFailure`: the client uses the last entry."""
+    """Yield findings about hooks of ours that a later entry keeps from blocking on failure: the last entry applies."""
     events = client_named(facts.client.name).installer.EVENTS
     last: dict[tuple[str, ...], InstalledHook] = {}
     blocking: dict[tuple[str, ...], InstalledHook] = {}

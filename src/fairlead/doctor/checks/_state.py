@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from fairlead.policy import FileTrust, HookFileState
 
 LOW_SPACE = 100_000_000
+"""Free bytes below which there is a warning."""
 NO_SPACE = 10_000_000
+"""Free bytes below which nothing can be recorded."""
 LARGE_JOURNAL = 300_000_000
-"""Bytes. A daemon keeps the journal below half of this size."""
+"""Bytes from which on there is a warning. A daemon keeps the journal below half of this size."""
 LONG_SPOOL = 1000
+"""The number of events in the spool from which on there is a warning."""
 
 _EMPTY_SPOOL = "fairlead daemon start, which records them"
 _FIX_POLICY = "fix it: fairlead validate lists all errors"
 
 
 def check_state(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about the state folder: whether events can be recorded, and whether they are."""
+    """Yield findings about the state folder: whether events can be recorded, and whether they have been."""
     state = facts.state
     yield from _check_folder(state)
     yield from _check_spool(state, facts.daemon)
@@ -112,7 +115,7 @@ def _check_database(name: str, database: Database, state: State) -> Iterator[Fin
 
 
 def check_policy(policy: Policy) -> Iterator[Finding]:
-    """Yield findings about the policy: which one applies, and whether it is the current version of the file."""
+    """Yield findings about the policy: whether its files are valid, which version applies, and what is trusted."""
     more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
     if policy.is_unusable:
         yield wrong(
@@ -139,7 +142,10 @@ def check_policy(policy: Policy) -> Iterator[Finding]:
 
 
 def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
-    """Yield findings about files that may loosen rules and run commands: several, or one that a person trusted."""
+    """Yield findings about trusted policy files, and about changes since they were trusted.
+
+    A single file that no person has trusted is not mentioned.
+    """
     by_person = [trust.file for trust in files if trust.state == "person"]
     in_sessions = [trust.file for trust in files if trust.state != "person"]
     if by_person or len(files) > 1:
@@ -171,7 +177,7 @@ def _check_hooks(policy: Policy) -> Iterator[Finding]:
 
 
 def _removal(hook: HookFileState, policy: Policy) -> str:
-    """Return the command that takes a hook file out of its policy. By itself it changes the nearest policy."""
+    """Return the command that takes a hook file out of its policy, with a `cd` if that is not the nearest policy."""
     if hook.policy == policy.user_wide:
         return f"fairlead hooks remove --user {quote(hook.file)}"
     nearest = next((file for file in policy.files if file != policy.user_wide), None)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "odd"]
 
 _TIMEOUT = 3.0
-"""Seconds for an answer that takes a millisecond: a daemon that has just started on a busy machine is not stuck."""
+"""Seconds. An answer usually takes a millisecond, but a daemon that has just started on a busy machine is not stuck."""
 
 _LISTENING = "00010000"
-"""A flag in /proc/net/unix."""
+"""The flags of a listening socket in /proc/net/unix."""
 
 _KINDS: tuple[tuple[Any, EntryKind], ...] = (
     (stat.S_ISLNK, "link"),
@@ -34,7 +34,7 @@ _KINDS: tuple[tuple[Any, EntryKind], ...] = (
 
 
 def probe_daemon(environ: Mapping[str, str]) -> Daemon:
-    """Return everything about the daemon. Starts and ends nothing."""
+    """Return the facts about the daemon. Starts and ends no process."""
     folder, socket = runtime_folder(), socket_file()
     state, error, status = _request_status(socket)
     held, pid = _read_lock(f"{folder}/daemon.lock")
@@ -65,7 +65,7 @@ def _integrity_limits(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def entry(path: str) -> Entry:
-    """Return the kind, mode and owner of a file or folder. Links are not followed."""
+    """Return the kind, permissions and owner of a directory entry. Links are not followed."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -75,7 +75,7 @@ def entry(path: str) -> Entry:
 
 
 def status_of(socket: str) -> dict[str, Any] | None:
-    """Return the status of a daemon; `None` if none answers."""
+    """Return the status of the daemon at this socket; `None` if none answers."""
     return _request_status(socket)[2] or None
 
 
@@ -95,7 +95,7 @@ def _request_status(socket: str) -> tuple[_DaemonState, str, dict[str, Any]]:
 
 
 def _read_lock(path: str) -> tuple[bool, int]:
-    """Return whether a process holds the lock, and the pid written there. Takes the lock itself for a moment."""
+    """Return whether a process holds the lock, and the pid in its file, or 0. Takes a free lock for a moment."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -115,7 +115,7 @@ def _read_lock(path: str) -> tuple[bool, int]:
 
 
 def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]:
-    """Yield the daemons of this user that listen for this home, or have this home but other folders."""
+    """Yield the daemons of this user that listen for this home, or have this home but another folder variable."""
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
@@ -148,7 +148,10 @@ def _environment_of(process: Path) -> dict[str, str]:
 
 
 def _listeners(socket: str) -> set[str]:
-    """Return the listening sockets of this home. The kernel lists the name that a socket had before it was renamed."""
+    """Return the listening sockets of this home, as `socket:[INODE]`.
+
+    The kernel lists a socket by the name that it had before it was renamed.
+    """
     inodes = set()
     with suppress(OSError):
         for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""Reads the policy that applies in a folder, and finds out what an event there would run. Runs nothing."""
+"""Reads the policy that applies in a folder, and finds out whether an event there would run something. Runs nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
-    """Return the state of the policy and the layers that apply. For an invalid file, its last good version applies."""
+    """Return the facts about the policy, and the layers that apply; no layers if the policy is unusable.
+
+    The last good version of an invalid file applies.
+    """
     try:
         files = tuple(dict.fromkeys(policy.file for policy in find_policy_files(cwd, also_deleted=True)))
     except PolicyError as error:
@@ -68,7 +71,7 @@ def _integrity(layers: tuple[Layer, ...]) -> str:
 
 
 def _location(mistake: Diagnostic) -> str:
-    """Return the position of a mistake, without its message, which may quote a secret such as a channel's URL."""
+    """Return the position of a mistake. Its message is left out: it may quote a secret such as a channel's URL."""
     if not mistake.line:
         return str(mistake)
     return f"{mistake.file}:{mistake.line}:{mistake.column}"
@@ -83,12 +86,12 @@ def _errors(cwd: str) -> tuple[str, ...]:
 
 
 def is_in_use(files: Sequence[str]) -> bool:
-    """Return whether these files have decided an event before. From then on they apply even if they are deleted."""
+    """Return whether each of these policy files has decided an event. Such a file applies even if it is deleted."""
     return all(map(has_decided_events, files))
 
 
 def has_side_effects(payload: Mapping[str, Any], layers: tuple[Layer, ...]) -> bool:
-    """Return whether an event would run a command, or notify the user."""
+    """Return whether an event would run a command or notify the user; `True` if that cannot be found out."""
     if any(layer.policy.notifications.enabled for layer in layers):
         return True
     try:

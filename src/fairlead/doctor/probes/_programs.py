@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _TIMEOUT = 10.0
 _MAX_BYTES = 4 << 20
 _VERSION_PATTERNS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+-]*)"')
-"""The version in the file of a launcher: of the compiled one, and of the one in Python."""
+"""Patterns of the version in a launcher's file: in the compiled launcher, and in the one in Python."""
 _PRINT_VERSION = "import fairlead; print(fairlead.__version__)"
 
 
 def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
-    """Return each launcher that an installed hook starts; if none does, the one that an install would use."""
+    """Return each launcher that a hook of ours starts, with its Python; else the one of this installation."""
     pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(hook.words)))
     if not pairs and (own := own_launcher()):
         pairs = {(own, sys.executable): None}
@@ -42,7 +42,7 @@ def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
 
 
 def own_launcher() -> str:
-    """Return the launcher of this installation; "" if there is none."""
+    """Return the path of the launcher of this installation; "" if there is none."""
     try:
         return find_launcher(launcher_folders(), sys.executable).hook
     except InstallError:
@@ -50,13 +50,13 @@ def own_launcher() -> str:
 
 
 def probe_client(name: str, version: tuple[int, int, int] | None) -> Client:
-    """Return the client on the PATH and its version. The client is run for the version only if none is given."""
+    """Return the client on the PATH. It is run to find out its version, unless `version` is given."""
     installer = client_named(name).installer
     return Client(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
 
 
 def others_on_path() -> tuple[str, ...]:
-    """Return the programs `fairlead` on the PATH that belong to another installation."""
+    """Return the paths of the programs `fairlead` on the PATH that belong to other installations."""
     own = {os.path.realpath(folder) for folder in launcher_folders()}
     candidates = [Path(folder, "fairlead") for folder in os.get_exec_path() if folder.startswith("/")]
     programs = [file for file in dict.fromkeys(candidates) if is_program(str(file))]
@@ -68,7 +68,7 @@ def others_on_path() -> tuple[str, ...]:
 
 
 def _pair(argv: Sequence[str]) -> tuple[str, str]:
-    """Return the launcher and its Python. Like the launcher, take that of `--python`, or the one in its folder."""
+    """Return the launcher and the Python of a command line: that of `--python`, else one in the launcher's folder."""
     hook = argv[0] if "/" in argv[0] else shutil.which(argv[0]) or argv[0]
     if "--python" in argv[:-1]:
         return hook, argv[list(argv).index("--python") + 1]
@@ -95,7 +95,7 @@ def _probe_program(hook: str, python: str) -> Program:
 
 
 def _version_in(hook: str) -> str:
-    """Return the version written in the file. `--version` would return that of Python's Fairlead."""
+    """Return the version in a launcher's file, or "". Its `--version` prints that of the Fairlead in its Python."""
     try:
         with Path(hook).open("rb") as stream:
             content = stream.read(_MAX_BYTES)

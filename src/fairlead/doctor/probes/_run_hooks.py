@@ -2,8 +2,9 @@
 
 A run must have no side effects: it runs no command of a policy, sends no notification, and does not make a policy take
 effect. So a hook is run in this home and folder only if the policy has nothing to run for its event, and was in use
-before. All others are run isolated: in an empty folder, with an empty home, without a daemon. Hooks of other programs,
-and ours with the user's own `--hooks` or `--rules`, are run only on request, because their effects are unknown.
+before. The other hooks of ours are run isolated: in an empty folder, with an empty home, without a daemon. Hooks of
+other programs, and ours with the user's own `--hooks` or `--rules`, are run only on request, because their effects are
+unknown.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
 
 _MAX_SECONDS = 15.0
 _MAX_SECONDS_FOR_ALL = 45.0
-"""If the daemon hangs, each hook takes two seconds longer."""
+"""Seconds after which no more hooks are started. If the daemon hangs, each hook takes two seconds longer."""
 _DAEMON_TIMEOUT = 10.0
 _MAX_OUTPUT = 1 << 20
 _ONLY_BY_COMMAND = frozenset({"WorktreeCreate", "WorktreeRemove"})
 _NOT_THIS_SESSION = ("TMUX", "TMUX_PANE")
 
 _MORE_RUNS = 4
-"""How often a slow hook is run again. The fastest run counts."""
+"""How many times a slow hook is run again at most. The fastest run counts."""
 
 
 class RunContext(msgspec.Struct, frozen=True):
@@ -55,17 +56,23 @@ class RunContext(msgspec.Struct, frozen=True):
     environ: dict[str, str]
     """The environment of this process, and the variables of the client's settings."""
     layers: tuple[Layer, ...] = ()
+    """The layers of the policy that applies in `cwd`."""
     may_run_here: bool = True
-    """Whether the hooks use this home, and its policy is in use already."""
+    """Whether the hooks use this home, and the policy has decided an event before."""
     run_foreign: bool = False
+    """Whether to run hooks whose effects are unknown, too."""
     client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
-    """Whether each event takes seconds, so that only one is run here."""
+    """Whether each event in this home takes seconds. If so, only `PreToolUse` is run in it."""
 
 
 def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
-    """Run each hook once. Like the client, run only one of several hooks with the same command line."""
-    # A hook that only wakes the session would wait for mail.
+    """Run hooks one after the other, and return the results.
+
+    Like the client, run only one of several hooks with the same command line. Hooks that only wake a session are left
+    out.
+    """
+    # A hook that only wakes a session would wait for mail.
     chosen = list({hook.identity: hook for hook in hooks if not hook.only_wakes}.values())
     chosen.sort(key=lambda hook: (not hook.is_ours, hook.event == "SessionEnd"))  # SessionEnd last
     scratch = tempfile.mkdtemp(prefix="fairlead-doctor-")
@@ -78,7 +85,10 @@ def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
 
 
 def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_CLIENT) -> dict[str, Any]:
-    """Return a recorded payload, with the doctor's session, this folder, and a tool call without an effect."""
+    """Return a recorded payload of an event, with the doctor's session, this folder and a tool call without effects.
+
+    If there is no recorded payload, it has only the required fields.
+    """
     here = {"session_id": DOCTOR_SESSION, "cwd": cwd, "transcript_path": transcript}
     more = client_named(client).installer.harmless_payload(event)
     try:
@@ -141,7 +151,7 @@ class _HookRunner:
         return msgspec.structs.replace(run, route=route, **outcome)
 
     def _environment(self, route: Route) -> dict[str, str]:
-        """Return the environment that the client sets, without variables of a session that may run this process."""
+        """Return the environment that the client sets for a hook, without variables of a session above this process."""
         env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
         env = client_named(self._context.client).installer.hook_environment(env, DOCTOR_SESSION, self._context.cwd)
         return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
@@ -165,7 +175,7 @@ class _HookRunner:
         return not (self._context.daemon_hangs or self._context.environ.get(NO_DAEMON_VARIABLE))
 
     def _wait_for_daemon(self) -> bool:
-        """Wait for the daemon that the first event started, and return whether it answers."""
+        """Wait for the daemon that an event has started, and return whether it answers in time."""
         deadline = monotonic() + _DAEMON_TIMEOUT
         while monotonic() < deadline:
             if status_of(self._socket) is not None:
@@ -196,7 +206,10 @@ def _own_options(argv: Sequence[str]) -> list[str]:
 def run_program(
     command: Sequence[str], payload: bytes, cwd: str, env: Mapping[str, str], seconds: float
 ) -> dict[str, Any]:
-    """Run a program with a payload on its stdin; kill it and its children if it takes too long."""
+    """Run a program with a payload on its stdin, and return the fields of `Run` with the result.
+
+    After `seconds` it is killed with its process group.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:  # no pipes: a child may keep one open
         started_at = perf_counter()
         try:
@@ -231,5 +244,5 @@ def _read(file: BinaryIO | Any) -> bytes:
 
 
 def select_hooks(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
-    """Yield the hooks to run or list: our hooks in the requested scopes, and all hooks of other programs."""
+    """Yield the hooks to run or list: ours in these scopes and in the scope `managed`, and all of other programs."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

@@ -24,7 +24,7 @@ _CHECK_TIMEOUT = 5.0
 """Seconds for the check of all pages of a database, which takes about 0.1 s per 100 MB."""
 _STEPS = 10_000
 _NOT_CHECKED = {sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-"""The check took too long, or a daemon that creates or upgrades the database has locked it. Neither is damage."""
+"""Errors that are no damage: the check took too long, or a daemon that creates or upgrades the database locks it."""
 _PRIMARY_CODE = 0xFF
 """The lower byte of an extended error code is the primary one."""
 _LOG_TAIL = 4096
@@ -50,7 +50,7 @@ def probe_state() -> State:
 
 
 def _write_error(folder: str) -> str:
-    """Return why the folder cannot be written. Writes a file: permissions do not show a read-only or full disk."""
+    """Return why a folder cannot be written; "" if it can. Writes a file: permissions do not show a full disk."""
     existing = next(path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path))
     try:
         with tempfile.NamedTemporaryFile(prefix=".doctor.", dir=existing) as file:
@@ -85,7 +85,7 @@ def _size(folder: str) -> int:
 
 
 def _last_log_line(path: str) -> str:
-    """Return the last line of the log, unless it only says that a daemon has started."""
+    """Return the last line of the log; "" if there is none, or if it only says that a daemon has started."""
     try:
         with Path(path).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
@@ -116,7 +116,10 @@ def _is_database(path: Path) -> bool:
 
 
 def _check_database(file: str) -> tuple[str, str, bool]:
-    """Return the revision, the problem, and whether all pages were checked in time. Opens the file read-only."""
+    """Return the revision, the problem ("" for none), and whether all pages could be checked in time.
+
+    Opens the file read-only.
+    """
     from fairlead.store import REVISION_TABLE
 
     deadline = monotonic() + _CHECK_TIMEOUT

@@ -1,6 +1,6 @@
-"""The form in which a question is answered: its text, and the effects of keys. Needs neither a screen nor a daemon.
+"""The form in which the user answers a question: its text, and the effects of keys. No screen, no daemon.
 
-The key that allows differs from the key that opens the form, so that a key pressed twice allows nothing.
+The key that allows differs from the key that opens the form, so pressing the same key twice allows nothing.
 """
 
 from __future__ import annotations
@@ -39,37 +39,43 @@ _TEXT_HINTS = {"text": "Enter answers, Esc goes back", "reason": "a reason, or n
 
 
 class ShownChoice(msgspec.Struct, frozen=True):
-    """One question with options, as the daemon lists it."""
+    """A question with options, as the daemon lists it."""
 
     question: str
     options: tuple[str, ...] = ()
     several: bool = False
+    """Whether more than one option can be chosen."""
     descriptions: tuple[str, ...] = ()
+    """The descriptions of the options, in their order."""
 
 
 class OpenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that can be answered, as the daemon lists it."""
+    """A question that can be answered from this host, as the daemon lists it."""
 
     id: str
     session: str
+    """The id of the session in the client."""
     agent: str = ""
+    """The id of the subagent that asks; "" for a main session."""
     tool: str = ""
     text: str = ""
+    """The command or change to allow or deny."""
     choices: tuple[ShownChoice, ...] = ()
+    """The questions to be answered by options, one after the other."""
     host: str = ""
     """The other host on which the question is asked; "" for this host."""
     only_deny: str = ""
-    """The reason why it cannot be allowed from here; "" if it can."""
+    """The reason why it can only be denied from this host; "" if it can also be allowed."""
 
     @property
     def session_id(self) -> str:
-        """The id that the asking session has in the view."""
+        """The id of the asking session or subagent in the view (`Session.id`)."""
         name = f"{self.session}/{self.agent}" if self.agent else self.session
         return f"{name}@{self.host}" if self.host else name
 
     @property
     def name(self) -> str:
-        """The id of the question, with its host."""
+        """The id of the question for the daemon, with `@HOST` if another host asks it."""
         return f"{self.id}@{self.host}" if self.host else self.id
 
 
@@ -78,18 +84,20 @@ class OpenQuestions(msgspec.Struct, frozen=True):
 
     questions: tuple[OpenQuestion, ...] = ()
     enabled: bool = False
+    """Whether questions on this host can be answered outside of the client."""
     hosts: dict[str, bool] = {}
-    """The other hosts → whether they accept answers from this host."""
+    """Other host → whether it accepts answers from this host."""
 
 
 class SendAnswer(NamedTuple):
-    """Send an answer to the daemon."""
+    """The effect that an answer is sent to the daemon."""
 
     body: dict[str, Any]
+    """The body of the request, without who answers."""
 
 
 Effect: TypeAlias = SendAnswer | Literal["", "go", "close"]
-"""The effect of a key, besides a change of the form: send an answer, go to the pane, close the form, or nothing."""
+"""What a key causes outside of the form: an answer is sent, the view goes to the pane, the form closes, or nothing."""
 
 
 class AnswerForm:
@@ -100,15 +108,16 @@ class AnswerForm:
         self._first: Mode = "deny" if question.only_deny else "choose" if question.choices else "decide"
         self.mode: Mode = self._first
         self.value = ""
-        """The typed text."""
+        """The text that the user has typed in the mode `text` or `reason`."""
         self._answers: list[str] = []
+        """The answers to the choices so far."""
         self._marked: set[int] = set()
         """The marked options of the current choice, if several can be chosen."""
 
     # -- keys ------------------------------------------------------------------------------------------
 
     def press(self, key: str, character: str | None = None) -> Effect:
-        """Apply a key, and return its effect."""
+        """Apply a key, and return its effect. `character` is the text that the key types, if it types any."""
         if self.mode in ("text", "reason"):
             return self._type(key, character)
         if key in ("escape", "q", "ctrl+c"):
@@ -120,7 +129,7 @@ class AnswerForm:
         return self._choose(key) if self.mode == "choose" else self._decide(key)
 
     def paste(self, text: str) -> None:
-        """Add pasted text as one line."""
+        """Add pasted text as one line, if the user is typing."""
         if self.mode in ("text", "reason"):
             self.value += one_line(text)
 
@@ -177,7 +186,7 @@ class AnswerForm:
         return self.question.choices[min(len(self._answers), len(self.question.choices) - 1)]
 
     def lines(self, cells: int) -> list[list[StyledText]]:
-        """Return the lines of the question: a choice with its options, or the whole command or change."""
+        """Return the lines of the question: the current choice with its options, or the complete command or change."""
         lines = self._question_lines(cells)
         if self.question.only_deny:
             why = f"It can only be denied from here: {one_line(self.question.only_deny)}."
@@ -203,7 +212,7 @@ class AnswerForm:
                 yield from _paragraph(about, " " * len(before), "dim", cells)
 
     def prompt(self, cells: int) -> list[StyledText]:
-        """Return the last line of the form: the keys, or the typed text."""
+        """Return the last line of the form: the keys, or the typed text with its label."""
         hint = _HINTS[self.mode]
         if self.mode not in ("text", "reason"):
             if self.mode == "choose" and self._choice.several:
@@ -214,7 +223,7 @@ class AnswerForm:
 
 
 def _paragraph(text: str, before: str, style: StyleName, cells: int) -> Iterator[StyledText]:
-    """Yield a text as lines of at most `cells` cells. `before` precedes the first line, and the others are indented."""
+    """Yield a text as lines of at most `cells` cells. The first starts with `before`, the others with spaces."""
     lines = [line.expandtabs(_TAB) for line in printable_lines(text)]
     for part in (part for line in lines for part in wrap_line(line, cells - len(before))):
         yield f"{before}{part}", style

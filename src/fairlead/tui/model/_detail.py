@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
 
 _NEWER = 5.0
-"""The last activity is shown if it is newer than the evidence by this many seconds."""
+"""Seconds. The last activity is shown if it is newer than the evidence by more than this."""
 _TAB = 4
 _LONG = 60
 """Characters. A longer question may not fit into the line with the state."""
@@ -37,11 +37,11 @@ class Detail(NamedTuple):
     state: str = ""
     place: str = ""
     question: tuple[str, ...] = ()
-    """The lines of the question, command or change that the user is asked about, if it needs more than one."""
+    """The lines of the question, command or change that the user is asked about; empty if `state` has room for it."""
 
 
 def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Callable[[Session], str]) -> Detail:
-    """Return the details of a line. `question_of` returns the question of a session."""
+    """Return the details of a line; empty ones if there is none. `question_of` returns the question of a session."""
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)

@@ -18,11 +18,11 @@ class SessionHierarchy:
     def __init__(self) -> None:
         self.sessions: dict[str, Session] = {}
         self.roots: dict[str, set[str]] = {}
-        """Folder → its main sessions."""
+        """Folder → the ids of its main sessions."""
         self._children: dict[str, set[str]] = {}
 
     def put(self, session: Session) -> frozenset[str]:
-        """Add or replace a session. Return the sessions that moved in the hierarchy, and their main sessions."""
+        """Add or replace a session. Return the ids of the sessions that may have moved, and of their main sessions."""
         old = self.sessions.get(session.id)
         if old is not None and (old.parent, old.folder) == (session.parent, session.folder):
             self.sessions[session.id] = session
@@ -36,12 +36,12 @@ class SessionHierarchy:
         return moved | related
 
     def drop(self, session_id: str) -> frozenset[str]:
-        """Remove a session, and return the sessions that moved. Its subagents stay until they are dropped, too."""
+        """Remove a session, but not its subagents. Return ids like `put`."""
         session = self.sessions.get(session_id)
         return _EMPTY if session is None else self._unlink(session)
 
     def root(self, session_id: str) -> str:
-        """Return the main session of a subagent; the id itself if its parent is unknown."""
+        """Return the id of a session's main session; the same id for a main session, or if its parent is unknown."""
         session = self.sessions.get(session_id)
         if session is None or session.parent not in self.sessions:
             return session_id
@@ -54,7 +54,7 @@ class SessionHierarchy:
         return session_id
 
     def ancestors(self, session_id: str) -> Iterator[str]:
-        """Yield the parent of a session, then the parent's parent, and so on."""
+        """Yield the id of a session's parent, then of the parent's parent, and so on."""
         seen = {session_id}
         while (session := self.sessions.get(session_id)) and session.parent in self.sessions:
             session_id = session.parent
@@ -77,7 +77,7 @@ class SessionHierarchy:
                     yield child
 
     def _root_of_cycle(self, start: str) -> str:
-        """Return one session of a cycle, always the same one. Only corrupt data contains cycles."""
+        """Return one session of a cycle, the same one for each start. Only corrupt data contains cycles."""
         cycle = [start]
         while (parent := self.sessions[cycle[-1]].parent) != start:
             cycle.append(parent)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._layout import StyledText, StyleName
 
 Since: TypeAlias = Literal["today", "left", "0"]
+"""The period of a history: today, since the user left, or all that is stored."""
 
 _TITLES: dict[str, str] = {"today": "today", "left": "since you left", "0": "all that is kept"}
 _EMPHASIZED = frozenset({"blocked", "failed", "asked"})
@@ -29,7 +30,7 @@ _MAX_ENDED = 8
 
 
 class HistoryView(msgspec.Struct, frozen=True):
-    """The period, grouping and search of the history that is shown."""
+    """The period, grouping and search of a history."""
 
     since: Since = "today"
     by_project: bool = False
@@ -39,7 +40,7 @@ class HistoryView(msgspec.Struct, frozen=True):
 
 
 class HistoryLine(NamedTuple):
-    """One line. `id` is the session that the line opens; "" if it cannot be selected."""
+    """One line of the history. `id` is the session that the line opens; "" if the line cannot be selected."""
 
     id: str
     pieces: list[StyledText]
@@ -60,7 +61,7 @@ def title(page: HistoryPage, view: HistoryView) -> list[StyledText]:
 
 
 def headings(view: HistoryView, cells: int) -> str:
-    """Return the headings of the columns."""
+    """Return the headings of the columns, for a line of `cells` cells."""
     if view.search:
         return "   time         what     text"
     more = "  blocked  subagents" if cells >= _WIDE else "     "
@@ -205,14 +206,14 @@ def _name(folder: str) -> str:
 
 
 def _clock(at: float, now: float, *, with_seconds: bool = False) -> str:
-    """Return a time of day, with the date if it is not today."""
+    """Return a local time of day, with the date if it is before today. Without `now` there is no date."""
     clock = "%H:%M:%S" if with_seconds else "%H:%M"
     is_today = not now or start_of_day(now) <= at
     return strftime(clock if is_today else f"%m-%d {clock}", localtime(at))
 
 
 def longest(lines: Sequence[Sequence[StyledText]]) -> int:
-    """Return the width of the longest line."""
+    """Return the width of the longest line, in cells."""
     return max((cell_width("".join(text for text, _ in line)) for line in lines), default=0)
 
 
@@ -220,7 +221,7 @@ def longest(lines: Sequence[Sequence[StyledText]]) -> int:
 
 
 def timeline_lines(events: Sequence[TimelineEvent]) -> list[list[StyledText]]:
-    """Return a line for each event, the newest last."""
+    """Return a line for each event, in the given order."""
     return [list(_event_line(event)) for event in events] or [[(" no events yet", "dim")]]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class HostStatus(NamedTuple):
-    """The last contact with another host, and the number of its unlisted sessions."""
+    """When another host was last in contact, and how many of its sessions are not listed."""
 
     last_contact: float = 0.0
     """In Unix time."""
@@ -23,7 +23,7 @@ class HostStatus(NamedTuple):
     """How many sessions of the host are not listed."""
 
     def is_stale(self, now: float) -> bool:
-        """Return whether the last contact is so old that the sessions may have changed."""
+        """Return whether the last contact is so old that the listed sessions may be wrong."""
         return now - self.last_contact > CONTACT_STALE_AFTER
 
     def text(self, now: float) -> str:
@@ -34,7 +34,7 @@ class HostStatus(NamedTuple):
 
 
 def host_of_folder(folder: str, hosts: Collection[str]) -> str:
-    """Return the host of a folder `HOST:FOLDER`; "" for a folder of this host."""
+    """Return the host of a folder `HOST:FOLDER` if it is one of `hosts`; "" for a folder of this host."""
     host, has_host, _ = folder.partition(":")
     return host if has_host and host in hosts else ""
 
@@ -47,13 +47,13 @@ class TeamSessions:
         self._sessions: dict[str, tuple[Session, ...]] = {}
 
     def put(self, host: str, sessions: Iterable[Session], status: HostStatus, now: float) -> None:
-        """Replace the sessions and the status of a host."""
+        """Add a host, or replace its sessions and its status."""
         self._sessions[host] = tuple(sessions)
         self._tree.hosts[host] = status
         self._update(host, now)
 
     def set_last_contacts(self, times: Mapping[str, float], now: float) -> None:
-        """Set the time of the last contact with each host. Hosts that are missing in `times` are removed."""
+        """Set the times of the last contacts, by host. Hosts that are missing in `times` are removed."""
         for host in [*self._sessions]:
             if host in times:
                 self._tree.hosts[host] = self._tree.hosts[host]._replace(last_contact=times[host])

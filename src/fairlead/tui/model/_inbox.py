@@ -1,4 +1,7 @@
-"""The lines of the inbox: one for each message, and the full text of the selected message. No screen."""
+"""The lines of the inbox: one for each message, and the full text of the selected message. No screen.
+
+A row is one message of the daemon's list; a document is the daemon's answer about one message.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def row_line(row: Row, now: float, cells: int, *, is_selected: bool) -> list[Sty
 
 
 def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText]]:
-    """Return the lines of a message, wrapped. A bar before each body line distinguishes it from our own lines."""
+    """Return the wrapped lines of a message. A bar before each line of its body distinguishes it from our own lines."""
     message = document["message"]
     head = f" #{message['id']} from {one_line(message['from'])}, {ago(message['at'], now)}"
     if message["deadline"] and document["owed"]:
@@ -75,11 +78,11 @@ def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText
 
 
 def _wrapped(line: str, width: int) -> Iterator[str]:
-    """Yield a line wrapped between words. Parts that are too wide because of wide characters are wrapped again."""
+    """Yield a line wrapped between words. A part with wide characters that is still too wide is wrapped again."""
     for part in wrap(line, width) or [""]:
         yield from wrap_line(part, width)
 
 
 def rule(text: str, cells: int) -> list[StyledText]:
-    """Return a line across the screen with a text in it."""
+    """Return a horizontal rule across the screen, with a text at its start unless that is empty."""
     return [(f"─ {text} " if text else "", "dim"), ("─" * max(0, cells - cell_width(text) - 3 * bool(text)), "dim")]

@@ -1,4 +1,4 @@
-"""The table of all keys: their actions, their descriptions in the help, their hints in the last line of the view."""
+"""The table of all keys, with their actions, their descriptions in the help, and their hints in the last line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """One action, and the keys for it."""
+    """One action, and the keys that perform it."""
 
     names: tuple[str, ...]
     """Textual's names of the keys. A sequence of two keys is separated by a space."""
@@ -91,7 +91,10 @@ class KeyReader:
         self._prefix = ""
 
     def read(self, name: str, character: str | None) -> str | None:
-        """Return the action of a key or sequence; "" if the key may start a sequence; `None` if it has no action."""
+        """Return the action of a key or sequence; "" if the key may start a sequence; `None` if it has no action.
+
+        `name` is Textual's name of the key, and `character` the text that it types, if any.
+        """
         key = character if character and character.isprintable() and character != " " else name
         prefix, self._prefix = self._prefix, ""
         if prefix and (action := _ACTIONS.get(f"{prefix} {key}")):

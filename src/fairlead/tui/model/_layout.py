@@ -1,4 +1,4 @@
-"""Lays out rows in columns of a given width, as pieces of text with the names of their styles. No screen, no colours.
+"""Lays out rows in columns, as pieces of text with the names of their styles. No screen, no colours.
 
 Symbols and labels of the states are always in the same column, at any depth of the tree, so that they are easy to find.
 """
@@ -75,13 +75,16 @@ class Columns(NamedTuple):
 
     @property
     def lead(self) -> int:
-        """The cells before the name: symbol, label, duration."""
+        """The number of cells before the name, which are for symbol, label and duration."""
         return (1 if self.is_narrow else _INDENT) + 2 + self.label + self.in_state
 
 
 @lru_cache(64)
 def columns(cells: int, *, has_usage: bool = True) -> Columns:
-    """Return the widths of the columns for a line of `cells` cells. Narrow lines omit the least important columns."""
+    """Return the widths of the columns for a line of `cells` cells. Narrow lines omit the least important columns.
+
+    `has_usage` is whether there are columns for usage and costs.
+    """
     spare = cells if has_usage else cells + 13
     label = _LABEL if cells >= 44 else 0
     in_state = 6 if cells >= 19 else 0
@@ -98,7 +101,10 @@ def columns(cells: int, *, has_usage: bool = True) -> Columns:
 
 
 def column_headings(cols: Columns, view: View) -> str:
-    """Return the headings of the columns, as wide as the rows, with a mark at the sorted column."""
+    """Return the headings of the columns, as wide as the rows, with a mark at the sorted column.
+
+    They are blank if states are shown without labels.
+    """
     if cols.is_narrow:
         return " " * cols.width
     marks = {_marked(cols, view.sort): "▲" if view.is_reversed else "▼"}
@@ -118,7 +124,7 @@ def column_headings(cols: Columns, view: View) -> str:
 
 
 def _marked(cols: Columns, sort: Sort) -> str:
-    """Return the column that shows the sort key, or the closest one that has room."""
+    """Return the column to mark: the one that shows the sort key, or a related one if that has no room."""
     if sort == "start":
         return "age" if cols.age else "session"
     if sort == "activity":
@@ -211,7 +217,7 @@ def _name(row: Row, cols: Columns, text_style: StyleName) -> list[StyledText]:
 
 
 def _context(row: Row, cols: Columns) -> list[StyledText]:
-    """Return the bar with its percentage, so that it can be read without colours."""
+    """Return the bar of the context window with its percentage, which can be read without colours."""
     percent = row.percent
     if percent is None or not cols.percent:
         return [(_right(row.context, cols.bar + cols.percent), "dim")]
@@ -228,7 +234,7 @@ def _context(row: Row, cols: Columns) -> list[StyledText]:
 
 
 def _evidence(row: Row, cells: int) -> str:
-    """Return the event and its age. With little room, the name of the event is cut."""
+    """Return the event and its age, `cells` cells wide. With little room, the name of the event is cut."""
     room = cells - 2 - cell_width(row.evidence_age)
     if not row.evidence or room <= 0:
         return " " * cells
@@ -246,7 +252,8 @@ def _right(text: str, cells: int) -> str:
 def summary(totals: Totals, cells: int, connection: str, quota: Sequence[str] = (), mail: int = 0) -> list[StyledText]:
     """Return the totals of all sessions in one line, with the connection's state at its end if there is room.
 
-    `quota` has texts about the account's limits, the longest first. With little room a shorter text or none is used.
+    `quota` has texts about the account's limits, the longest first; the first that fits is used, or none. `mail` is the
+    number of messages that wait for the user.
     """
     need = "1 needs you" if totals.waiting == 1 else f"{totals.waiting} need you"
     at_most = "≤ " if totals.older else ""

@@ -1,4 +1,4 @@
-"""Looks up the projects of folders in a background thread."""
+"""Looks up the projects and branches of folders in a background thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Location", "ProjectLocator", "find_location", "unknown_location"]
 
 _MAX_AGE = 5.0
-"""Seconds after which a branch is read again."""
+"""Seconds after which a folder may be looked up again, because its branch may have changed."""
 
 
 class ProjectLocator:

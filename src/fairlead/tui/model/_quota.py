@@ -1,4 +1,4 @@
-"""The used part of the account's limits and its rate, from the status lines of all sessions, which share the limits."""
+"""Texts about the used part of the account's limits. All sessions share the limits and report them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 _HOUR, _DAY = 3600.0, 86400.0
 _MIN_ELAPSED = 0.05
-"""The part of a window that must have passed before its rate is shown."""
+"""The fraction of a limit's window that must have passed before the rate is shown."""
 _FULL = 100.0
 
 
 class Quota(NamedTuple):
-    """The used part of one limit."""
+    """The used part of one limit, in percent."""
 
     percent: float
     resets: float = 0.0
@@ -25,10 +25,10 @@ class Quota(NamedTuple):
 
 
 def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
-    """Return texts about the used part of the limits, its rate, and when a limit is reached at that rate.
+    """Return texts about the used part of the limits, the rate of use, and when a limit is reached at that rate.
 
-    The full text comes first, then shorter ones for narrow lines: only the most used limit, and its rate. Empty if
-    nothing is known.
+    The full text comes first, then two shorter ones for narrow lines, which are only about the most used limit. Empty
+    if nothing is known.
     """
     listed = list(usages)
     five_hours = _newest(((u.five_hour_percent, u.five_hour_resets) for u in listed), now)
@@ -44,7 +44,10 @@ def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
 
 
 def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
-    """Return the newest report: the highest percentage of the latest window, because usage only grows in a window."""
+    """Return the newest report of (percent, reset time); `None` if all windows have ended.
+
+    It is the highest percentage of the latest window, because usage only grows within a window.
+    """
     known = [Quota(percent, resets or 0.0) for percent, resets in reports if percent is not None]
     current = [report for report in known if not report.resets or report.resets > now]
     return max(current, key=lambda report: (report.resets, report.percent), default=None)

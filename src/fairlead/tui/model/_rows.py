@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
 
 RowState: TypeAlias = Literal["needs", "working", "idle", "stale", "ended", "group", "note"]
-"""The state that a row shows, for which a theme has colours."""
+"""The state that a row shows, which is also the name of its style; except `note`, for a row without a state."""
 
 SYMBOLS: dict[RowState, str] = {"needs": "!", "working": "●", "idle": "○", "stale": "~", "ended": "x"}
 LABELS: dict[RowState, str] = {
@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """How long the session has been in its state; for an ended session, how long ago it ended."""
     model: str = ""
     percent: float | None = None
-    """The used part of the context window."""
+    """The used part of the context window; `None` if unknown."""
     context: str = ""
     """The tokens in the context window if its size is unknown, as for subagents."""
     cost: str = ""
@@ -68,7 +68,7 @@ _PERMISSION = "Permission for "
 
 
 def make_row(data: LineData, now: float) -> Row:
-    """Return the texts of a line."""
+    """Return the texts of a line at a time."""
     line, session = data.line, data.session
     if data.host is not None:
         state: RowState = "stale" if data.host.is_stale(now) else "group"
@@ -140,7 +140,7 @@ def _group_name(data: LineData) -> tuple[str, str]:
 
 
 def project_name(location: Location) -> str:
-    """Return the name of a project, with the name of the worktree if that is another folder."""
+    """Return the name of a project, with the branch or folder of the worktree if that is not the main folder."""
     name = one_line(location.project.rpartition("/")[2] or location.project) or "no folder"
     if location.project == location.worktree:
         return name
@@ -155,7 +155,10 @@ def totals_text(totals: Totals) -> str:
 
 
 def display_name(session: Session) -> str:
-    """Return the displayed name of a session: its title, else its latest prompt, else its id."""
+    """Return the displayed name of a session: its title, else a prompt, else the start of its id.
+
+    For a subagent, return its type and description.
+    """
     if session.is_child:
         kind = one_line(session.agent_type) or "subagent"
         about = one_line(session.description)
@@ -165,7 +168,7 @@ def display_name(session: Session) -> str:
 
 
 def activity_text(session: Session) -> str:
-    """Return what a session is doing or needs; for an ended session, the reason of its end."""
+    """Return what a session is doing or needs, "" if nothing; for an ended session, the reason of its end."""
     if session.ended is not None:
         return one_line(session.end_reason)
     if isinstance(session.state, AttentionNeeded):
@@ -215,7 +218,7 @@ def _background_text(session: Session) -> str:
 
 
 def evidence_text(session: Session) -> str:
-    """Return the event from which a session's state is known, and its source unless that is a hook."""
+    """Return the event from which a session's state is known, with its source unless that is a hook; "" if unknown."""
     evidence = session.evidence
     if evidence is None:
         return ""
@@ -223,7 +226,7 @@ def evidence_text(session: Session) -> str:
 
 
 def short_path(path: str, folder: str = "") -> str:
-    """Return a path relative to a folder, or to the home folder, if it is below it."""
+    """Return a path relative to `folder` or, with `~`, to the home folder, if it is below one of them."""
     if folder and path.startswith(f"{folder.rstrip('/')}/"):
         return path[len(folder.rstrip("/")) + 1 :]
     home = os.path.expanduser("~")
@@ -231,7 +234,7 @@ def short_path(path: str, folder: str = "") -> str:
 
 
 def session_model(session: Session) -> str:
-    """Return the short name of the model that a session uses."""
+    """Return the short name of the model that a session uses; "" if it is not known."""
     model = (session.usage.model if session.usage else None) or session.model
     return short_model(model, session.client) if model else ""
 

@@ -26,7 +26,7 @@ def needs_attention(session: Session) -> bool:
 
 
 def search_text(session: Session) -> str:
-    """Return the text of a session that a filter searches: the texts of its row, without its location."""
+    """Return the text that a filter searches for a session: the texts of its row, case-folded, without its location."""
     if session.ended is not None:
         label = LABELS["ended"]
     elif needs_attention(session):
@@ -38,7 +38,7 @@ def search_text(session: Session) -> str:
 
 
 def location_search_text(location: Location) -> str:
-    """Return the text of a location that a filter searches: the names of project, worktree and branch."""
+    """Return the text that a filter searches for a location: project, worktree and branch, case-folded."""
     names = (location.project.rpartition("/")[2], location.worktree.rpartition("/")[2], location.branch)
     return "\n".join(map(one_line, names)).casefold()
 
@@ -52,7 +52,10 @@ def contains_all(text: str, words: tuple[str, ...]) -> bool:
 
 
 def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[float | str, ...]:
-    """Return the sort key of a main session. Stale sessions come after all live ones, and ended sessions last."""
+    """Return the sort key of a main session. Stale sessions come after all live ones, and ended sessions last.
+
+    `waiting` is the number of agents, the session and its subagents, that need the user.
+    """
     usage, sort = session.usage, view.sort
     key: tuple[float, ...] = ()
     if sort == "state":
@@ -70,7 +73,7 @@ def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[fl
 
 
 def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[Line]:
-    """Return the lines whose session matches, with all their ancestors and descendants."""
+    """Return the lines whose session matches, with all their ancestors and descendants. `matches` gets an id."""
     kept = [False] * len(lines)
     match_depth = -1
     for number, line in enumerate(lines):

@@ -30,12 +30,12 @@ class Totals(NamedTuple):
 
 
 def add_totals(parts: Iterable[Totals]) -> Totals:
-    """Return the sum of totals."""
+    """Return totals that are the sums of the given ones."""
     return Totals(*map(sum, zip(*parts, strict=True))) if (parts := list(parts)) else Totals()
 
 
 def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
-    """Return the totals with the daemon's costs of today for the sessions in the displayed folders."""
+    """Return the totals with the daemon's costs of today, for the folders for which `is_shown` returns `True`."""
     shown = [cost for cost in costs.sessions if is_shown(cost.folder)] if costs.since >= midnight else []
     return totals._replace(today=sum(cost.usd for cost in shown), older=sum(cost.at_most for cost in shown))
 
@@ -43,8 +43,8 @@ def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable
 def session_totals(session: Session, waiting: int, midnight: float, cost_then: float | None, now: float) -> Totals:
     """Return the totals of one main session.
 
-    `waiting` is how many of the session and its subagents need the user. `cost_then` is the session's cost at
-    `midnight`; `None` if unknown.
+    `waiting` is the number of agents, the session and its subagents, that need the user. `cost_then` is the session's
+    cost at `midnight`; `None` if unknown.
     """
     cost = (session.usage and session.usage.cost_usd) or 0.0
     today, older = cost - (cost_then or 0.0), 0

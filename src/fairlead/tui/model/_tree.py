@@ -35,7 +35,7 @@ ATTENTION_HEADING = Line("heading", "needs you")
 GAP = Line("heading", "")
 
 _STALE_CHECK = 10.0
-"""Seconds after which is checked again which sessions have become stale."""
+"""Seconds between two checks which sessions have become stale."""
 
 
 class LineData(NamedTuple):
@@ -63,14 +63,15 @@ class SessionTree:
         self.sessions = self._hierarchy.sessions
         self.root = self._hierarchy.root
         self.waiting_since: dict[str, float] = {}
-        """The sessions that need the user → since when."""
+        """The id of each session that needs the user → since when it does, in Unix time."""
         self.has_usage = False
         """Whether the usage of any session is known. If not, its columns are omitted."""
         self.totals = Totals()
+        """The totals of the sessions that the last view selects. Updated by `lines`."""
         self.limits: dict[str, Usage] = {}
-        """Session → its report of the account's limits."""
+        """Session of this host → its usage, with a report of the account's limits."""
         self.costs: Costs | None = None
-        """The costs from the daemon. If `None`, they are computed from the known sessions."""
+        """Today's costs from the daemon. If `None`, they are computed from the known sessions."""
         self.hosts: dict[str, HostStatus] = {}
         """The other hosts of the team, by name."""
         self._locations = dict(locations or {})
@@ -82,7 +83,7 @@ class SessionTree:
         self._stale_check = 0.0
         self._waiting_below: Counter[str] = Counter()
         self._cost_at_midnight: dict[str, float] = {}
-        """Session → its cost when the day began, if the view was open then."""
+        """Session → its cost when the day began. Known only if the view was open then."""
         self._texts: dict[str, str] = {}
         """Session → the text that a filter searches, computed by the first search."""
         self._subtrees: dict[str, tuple[Line, ...]] = {}
@@ -126,7 +127,7 @@ class SessionTree:
                 self._attention_lines = None
 
     def reset(self, sessions: Iterable[Session]) -> None:
-        """Replace all sessions of this host. Locations, costs at midnight and other hosts are kept."""
+        """Replace all sessions of this host. Locations, costs and the sessions of other hosts are kept."""
         view, costs, then, hosts = self._view, self.costs, self._cost_at_midnight, self.hosts
         of_other_hosts = [session for session in self.sessions.values() if session.host]
         self.__init__([*sessions, *of_other_hosts], self._locations)  # type: ignore[misc]  # resets all attributes
@@ -173,7 +174,7 @@ class SessionTree:
     # -- queries ---------------------------------------------------------------------------------------
 
     def location(self, session_id: str) -> Location:
-        """Return the location of a session; for a subagent, the location of its main session."""
+        """Return the location of a session, or of a subagent's main session. It may not be looked up yet."""
         session = self.sessions.get(self.root(session_id))
         return self._location_of(session.folder if session else "")
 
@@ -188,7 +189,7 @@ class SessionTree:
         return host_of_folder(folder, self.hosts) if self.hosts else ""
 
     def data(self, line: Line) -> LineData:
-        """Return all data for drawing a line, except the time. Equal data is drawn equally."""
+        """Return all data for drawing a line, except the time. Lines with equal data look the same."""
         kind, name = line.key
         if kind in ("heading", "note"):
             return LineData(line)
@@ -214,7 +215,7 @@ class SessionTree:
     # -- lines -----------------------------------------------------------------------------------------
 
     def lines(self, view: View, now: float) -> list[Line]:
-        """Return all lines of a view, with the sessions that need the user first, and update `totals`."""
+        """Return all lines of a view, beginning with the sessions that need the user, and update `totals`."""
         self._set_view(view, now)
         if self._attention_lines is None:
             self._waiting_below = Counter(
@@ -235,7 +236,7 @@ class SessionTree:
         return [ATTENTION_HEADING, *self._attention_lines, GAP, *self._tree_lines]
 
     def _set_view(self, view: View, now: float) -> None:
-        """Discard the computed values that the new view changes. The rest is kept, so that keys react at once."""
+        """Set the view. Discard only the computed values that depend on the change, so that keys react at once."""
         old, self._view = self._view, view
         last_check, self._stale_check = self._stale_check, now // _STALE_CHECK
         if view.today > old.today > 0:
@@ -326,7 +327,7 @@ class SessionTree:
     # -- one session and its subagents -----------------------------------------------------------------
 
     def _subtree(self, root: str, words: tuple[str, ...]) -> Sequence[Line]:
-        """Return the lines of a main session. If the session itself matches the filter, so do its descendants."""
+        """Return the lines of a main session that match `words`. If the session itself does, so do its descendants."""
         lines: Sequence[Line] | None = self._subtrees.get(root)
         if lines is None:
             made: list[Line] = []
@@ -347,7 +348,8 @@ class SessionTree:
     def _add_lines(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
         """Append the lines of a session and its descendants.
 
-        A background subagent may outlive its hidden parent. It is shown below the nearest visible ancestor.
+        A subagent in the background may outlive its parent. If that is hidden, it is shown below the nearest visible
+        ancestor. `seen` has the ids that were added already.
         """
         is_hidden = session.ended is not None and not self._view.show_ended
         at, below = len(lines), depth if is_hidden else depth + 1

@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["heading", "attention", "host", "project", "worktree",
 Sort: TypeAlias = Literal["start", "state", "activity", "cost", "context"]
 
 SORTS: tuple[Sort, ...] = ("start", "state", "activity", "cost", "context")
-"""The first is the default. In the order by start, no line moves when a session changes."""
+"""All orders, of which the first is the default. In the order by start, no line moves when a session changes."""
 
 _NO_SESSIONS = """\
 no sessions yet
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
     @property
     def key(self) -> tuple[Kind, str]:
-        """The identity of the line, which other lines do not change."""
+        """The identity of the line. It stays the same when the view is computed again."""
         return self.kind, self.id
 
 
@@ -50,7 +50,7 @@ class FoldState(msgspec.Struct, frozen=True):
         return (key in self.exceptions) != self.all_open
 
     def toggled(self, key: tuple[str, str]) -> FoldState:
-        """Return the state with one line opened or folded."""
+        """Return the state in which the line with this key is folded if it was open, else open."""
         return FoldState(self.all_open, self.exceptions ^ {key})
 
 
@@ -63,9 +63,9 @@ class View(msgspec.Struct, frozen=True):
     show_ended: bool = False
     folds: FoldState = FoldState()
     project: str = ""
-    """The folder of the only project that is shown; "" for all."""
+    """The folder of the only project or worktree that is shown; "" for all."""
     today: float = 0.0
-    """The time at which the day began."""
+    """The time at which the local day began, in Unix time."""
 
     @property
     def words(self) -> tuple[str, ...]:

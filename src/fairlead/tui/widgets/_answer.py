@@ -1,4 +1,4 @@
-"""The dialog in which a question is answered."""
+"""The dialog in which the user answers a question."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _MAX_WIDTH = 120
 _HORIZONTAL_FRAME = 4
-"""Cells of the dialog around its text: the border, and one cell on each side."""
+"""The width of the dialog without its text, in cells: the border, and one cell on each side."""
 _VERTICAL_FRAME = 5
-"""Lines of the dialog around its text: the border, the title, the keys and an empty line."""
+"""The height of the dialog without its text, in lines: the border, the title, the keys and an empty line."""
 _SCROLL = {"J": 1, "down": 1, "K": -1, "up": -1, "ctrl+f": 8, "pagedown": 8, "ctrl+b": -8, "pageup": -8}
 
 

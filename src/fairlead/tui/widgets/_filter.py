@@ -1,4 +1,4 @@
-"""The input line of the filter, edited at its end. Textual's own input lays out the whole screen for each key."""
+"""The input line of the filter. Textual's own input is not used: it lays out the complete screen for each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "type words; Enter keeps the filter, Esc clears it"
 
 
 class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
-    """Edits a text until Enter or Esc is pressed."""
+    """Edits a text, only at its end, until Enter or Esc is pressed. Esc clears the text."""
 
     DEFAULT_CSS = "FilterInput { display: none; }"
 
@@ -28,7 +28,7 @@ class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
             self.value = value
 
     class Closed(Message):
-        """The user has finished the input."""
+        """The user has pressed Enter or Esc."""
 
     value = ""
 

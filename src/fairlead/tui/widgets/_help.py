@@ -84,7 +84,7 @@ class HelpScreen(ModalScreen[None]):
         self._lines.show(lines)
 
     def on_key(self, event: Key) -> None:
-        """Scroll or close."""
+        """Scroll the help, or close it."""
         event.stop()
         event.prevent_default()
         if event.key in _SCROLL:
@@ -93,5 +93,5 @@ class HelpScreen(ModalScreen[None]):
             self.dismiss()
 
     def on_click(self, _event: Click) -> None:
-        """Close."""
+        """Close the help."""
         self.dismiss()

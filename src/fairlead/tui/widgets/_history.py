@@ -52,7 +52,7 @@ _BACK = frozenset({"escape", "q", "H", "ctrl+c"})
 
 
 class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
-    """The list of the history's lines, one of which is selected."""
+    """Shows the lines of the history, one of which is selected."""
 
     DEFAULT_CSS = "HistoryList { height: 1fr; }"
 
@@ -83,7 +83,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.draw_all()
 
     def move(self, by: int) -> None:
-        """Select a session further down or up."""
+        """Select the session about `by` lines further down; up if `by` is negative."""
         step, goal = (1 if by > 0 else -1), max(0, min(self.count - 1, self._index + by))
         candidates = (*range(goal, self.count if step > 0 else -1, step), *range(goal, self._index, -step))
         self._index = next((number for number in candidates if self._lines[number].id), self._index)
@@ -95,7 +95,7 @@ class HistoryList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.draw_changes()
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one line."""
+        """Return a line as it is drawn, exactly `cells` cells wide."""
         line, is_selected = self._lines[index], index == self._index and bool(self._lines[index].id)
         pieces: list[StyledText] = list(line.pieces)
         if is_selected and pieces[0][0].startswith(" "):
@@ -209,7 +209,7 @@ class HistoryScreen(Screen[None]):
 
 
 class SessionHistoryScreen(Screen[None]):
-    """One session with its events."""
+    """Shows one session with its events."""
 
     def __init__(self, palette: Palette, source: HistorySource, session_id: str) -> None:
         super().__init__()

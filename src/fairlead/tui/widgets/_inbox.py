@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOVES = {**dict.fromkeys(("j", "down"), 1), **dict.fromkeys(("k", "up"), -1)}
 _SCROLLS = {"J": 1, "shift+down": 1, "K": -1, "shift+up": -1, "pagedown": 8, "pageup": -8}
 _MAX_LIST = 0.4
-"""The part of the screen's height that the list may use."""
+"""The fraction of the screen's height that the list may use."""
 
 
 class ReplyInput(FilterInput):
@@ -143,7 +143,7 @@ class InboxScreen(Screen[None]):
             self.run_worker(self._open(), group="mail", exclusive=True)
 
     def on_filter_input_changed(self, event: FilterInput.Changed) -> None:
-        """Stop the message, which would set the filter of the sessions."""
+        """Keep the change of a reply from the application, which would filter the sessions by it."""
         event.stop()
 
     def on_filter_input_closed(self, event: FilterInput.Closed) -> None:

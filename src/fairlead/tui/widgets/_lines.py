@@ -1,6 +1,6 @@
 """Widgets that draw lines of styled text: a single line, and scrolling lines. Only changed lines are drawn again.
 
-Textual's own widgets for this lay out the whole screen whenever the number of lines changes, which happens often here.
+Textual's own widgets lay out the complete screen whenever the number of lines changes, which happens often here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TextLine(Widget):
         return "".join(text for text, _ in self._pieces)
 
     def render_line(self, y: int) -> Strip:
-        """Return the drawn line."""
+        """Return the line as it is drawn."""
         plain = self._palette.style("plain")
         segments = [Segment(text, self._palette.style(name)) for text, name in self._pieces if text and y == 0]
         return Strip(segments).adjust_cell_length(self.size.width, plain)
@@ -62,9 +62,9 @@ class ScrollingLines(Widget):
         super().__init__()
         self.palette = palette
         self.top = 0
-        """The first visible line."""
+        """The index of the first visible line."""
         self._drawn: dict[int, Strip] = {}
-        """Row of the screen → what is drawn there."""
+        """Row of the widget → what is drawn there."""
 
     @property
     def count(self) -> int:
@@ -72,7 +72,7 @@ class ScrollingLines(Widget):
         raise NotImplementedError
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one line."""
+        """Return a line as it is drawn, exactly `cells` cells wide."""
         raise NotImplementedError
 
     @property
@@ -82,26 +82,26 @@ class ScrollingLines(Widget):
 
     @property
     def last_top(self) -> int:
-        """The first visible line after scrolling to the end."""
+        """The index of the first visible line after scrolling to the end."""
         return max(0, self.count - self.size.height)
 
     def scroll_to_line(self, top: int) -> None:
-        """Scroll so that a line is the first visible one."""
+        """Scroll so that the line with this index is the first visible one, or as far as possible."""
         top = max(0, min(self.last_top, top))
         if top != self.top:
             self.top = top
             self.draw_changes()
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll down or up by some lines."""
+        """Scroll down by some lines; up if `by` is negative."""
         self.scroll_to_line(self.top + by)
 
     def scroll_pages(self, by: int) -> None:
-        """Scroll down or up by almost the visible height."""
+        """Scroll down by some pages, of almost the visible height; up if `by` is negative."""
         self.scroll_lines(by * max(1, self.size.height - 2))
 
     def draw_changes(self) -> None:
-        """Draw the rows of the screen that have changed."""
+        """Draw the rows of the widget that have changed."""
         width, height = size = self.size  # slow to read
         self.top = max(0, min(self.top, self.count - height))
         for y in range(height):
@@ -115,7 +115,7 @@ class ScrollingLines(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return one row of the screen."""
+        """Return one row of the widget as it is drawn."""
         strip = self._drawn.get(y)
         if strip is None:
             strip = self._drawn[y] = self._row(y, self.size)
@@ -182,7 +182,7 @@ class TextLines(ScrollingLines):
         return len(self.lines)
 
     def show(self, lines: Sequence[Sequence[StyledText]], *, is_new: bool = False) -> None:
-        """Show lines. The scroll position is kept if the user has scrolled up, unless the content is new."""
+        """Show lines. With `follows_end`, scroll to the end if the content is new, or if the end was visible."""
         to_end = self._follows_end and (is_new or self.top == self.last_top)
         self.lines = [list(line) for line in lines]
         if to_end:
@@ -190,7 +190,7 @@ class TextLines(ScrollingLines):
         self.draw_changes()
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw one line."""
+        """Return a line as it is drawn, exactly `cells` cells wide."""
         style, line = self.palette.style, self.lines[index]
         strip = Strip([Segment(text, style(name)) for text, name in line if text])
         if cell_width("".join(text for text, _ in line).rstrip()) > cells > 0:

@@ -1,4 +1,4 @@
-"""The list of sessions. Only visible lines are computed, and only changed ones are drawn."""
+"""The list of sessions. Only the texts of visible lines are computed, and only changed lines are drawn."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self._tree = SessionTree()
         self._lines: list[Line] = []
         self._strips: dict[Line, tuple[tuple[LineData, int, Columns, bool, bool], Strip]] = {}
-        """Line → the data it was drawn from, and its strip."""
+        """Line → the data from which it was drawn last, and the result."""
         self._index = 0
         self._now = 0
         self._is_lit = True
@@ -60,7 +60,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
 
     @property
     def selected(self) -> Line | None:
-        """The selected line; `None` if there is none."""
+        """The selected line; `None` if no line can be selected."""
         if self._index < len(self._lines) and self._lines[self._index].kind not in _NOT_SELECTABLE:
             return self._lines[self._index]
         return None
@@ -88,7 +88,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self.post_message(self.SelectionChanged())
 
     def tick(self, now: float, *, is_lit: bool) -> None:
-        """Draw the rows that have changed with time."""
+        """Draw the rows that have changed with time. `is_lit` is whether blinking lines are in their bright phase."""
         self._now, self._is_lit = int(now), is_lit
         self.draw_changes()
 
@@ -99,7 +99,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self._strips.clear()
 
     def _find(self, before: Line | None, old_index: int) -> int:
-        """Return the new index of the line that was selected before. It is searched near its old index first."""
+        """Return the new index of the line that was selected; if it is gone, the index of a line near its old one."""
         lines = self._lines
         if before is None:
             return next((n for n, line in enumerate(lines) if line.kind not in _NOT_SELECTABLE), 0)
@@ -117,7 +117,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         return next((n for n in candidates if self._lines[n].kind not in _NOT_SELECTABLE), 0)
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Draw a line, or return the cached strip if its data has not changed. Time counts in whole seconds."""
+        """Return a line as it is drawn, from the cache if neither its data nor the second has changed."""
         line = self._lines[index]
         is_selected = index == self._index and line.kind not in _NOT_SELECTABLE
         is_lit = self._is_lit and line.kind == "attention"
@@ -149,7 +149,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     # -- selecting -------------------------------------------------------------------------------------
 
     def move(self, by: int) -> None:
-        """Select a line further down or up. Lines that cannot be selected are skipped."""
+        """Select the line `by` lines further down; up if `by` is negative. Skip lines that cannot be selected."""
         step = 1 if by > 0 else -1
         goal = max(0, min(len(self._lines) - 1, self._index + by))
         while 0 <= goal < len(self._lines) and self._lines[goal].kind in _NOT_SELECTABLE:
@@ -157,7 +157,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.select(goal if 0 <= goal < len(self._lines) else self._nearest(0 if step < 0 else len(self._lines) - 1))
 
     def select(self, index: int) -> None:
-        """Select a line and scroll to it."""
+        """Select the line with this index if it can be selected, and scroll to the selected line."""
         is_valid = 0 <= index < len(self._lines) and self._lines[index].kind not in _NOT_SELECTABLE
         is_other = is_valid and index != self._index
         if is_other:
@@ -168,7 +168,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self.post_message(self.SelectionChanged())
 
     def select_parent(self) -> None:
-        """Select the parent of the selected line."""
+        """Select the line that the selected line is below: a parent session, worktree, project or host."""
         line = self.selected
         if line is None or line.kind in ("attention", "host") or (line.kind == "project" and not line.depth):
             return
@@ -187,7 +187,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         self.select(index)
 
     def select_attention(self, step: int) -> None:
-        """Select the next or previous line that needs the user. After the last one follows the first."""
+        """Select the next line that needs the user; the previous one if `step` is negative. Wraps around."""
         indexes = [n for n, line in enumerate(self._lines) if line.kind == "attention"]
         if not indexes:
             return
@@ -206,7 +206,7 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
     # -- input -----------------------------------------------------------------------------------------
 
     def on_key(self, event: Key) -> None:
-        """Handle a key, which may be the first of a sequence."""
+        """Request the action of a key or sequence of keys. A key without an action is left to other widgets."""
         action = self._keys.read(event.key, event.character)
         if action is None:
             return

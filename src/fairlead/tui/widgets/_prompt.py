@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from textual.events import Key, Paste
 
     Answered = Callable[[str], object]
-    """Called with the text, or with the confirming key. Not called if the user cancels."""
+    """Called with the text, or with the confirming key. Not called if the user cancels, or enters nothing."""
 
 CONFIRM = "y"
 _MIN_ROOM = 8
 
 
 class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
-    """Asks one question at a time, instead of the hints."""
+    """Asks one question at a time, in place of the hints."""
 
     DEFAULT_CSS = "PromptLine { display: none; }"
 
     class Opened(Message):
-        """The line has appeared."""
+        """The prompt has appeared."""
 
     class Closed(Message):
         """The user has answered or cancelled."""
@@ -73,7 +73,7 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
             self._edit(self.value + event.character)
 
     def on_paste(self, event: Paste) -> None:
-        """Add pasted text as one line. It never confirms."""
+        """Add pasted text as one line. A paste never answers a confirmation."""
         event.stop()
         if not self._is_confirmation:
             self._edit(self.value + one_line(event.text))

@@ -1,4 +1,4 @@
-"""The themes, and the styles of text in them. Labels and symbols show everything that colours show."""
+"""The themes, and the styles of text in each. Everything that colours show is also shown by labels and symbols."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ THEMES = {"dark": DARK, "light": LIGHT, "plain": PLAIN}
 
 
 class Palette:
-    """The styles of one theme. Amber is used only for sessions that need the user."""
+    """The styles of one theme. Amber is used only for sessions that need the user, inputs and errors."""
 
     def __init__(self, theme: Theme) -> None:
         self._styles = _plain() if theme is PLAIN else _coloured(theme)
@@ -65,7 +65,7 @@ class Palette:
         self._cache: dict[tuple[StyleName, bool, bool], Style] = {}
 
     def style(self, name: StyleName, *, is_selected: bool = False, is_lit: bool = False) -> Style:
-        """Return the style for a style name. `is_lit` is the bright phase of a blinking line."""
+        """Return the style with this name. `is_lit` is whether a blinking line is in its bright phase."""
         key = (name, is_selected, is_lit)
         if key not in self._cache:
             style: str = name
