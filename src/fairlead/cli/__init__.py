@@ -1,1 +1,1 @@
-"""The command line. `commands` lists every command with the module that has it; modules are imported on demand."""
+"""The command line. `commands` lists each command and its module, which is imported when the command is used."""

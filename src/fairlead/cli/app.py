@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
-"""Set by the script of `fairlead completion` when the user presses Tab."""
+"""The environment variable that the script of `fairlead completion` sets when the user presses Tab."""
 
 _MIN_HELP_WIDTH = 50
 
@@ -48,7 +48,10 @@ class Root(Group):
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command and return its exit code. Raise `UsageError` if the command line is wrong."""
+    """Run the command that the words `args` name, and return its exit code.
+
+    Raise `UsageError` if the command line is wrong. With `COMPLETE_VARIABLE` set, print completions instead.
+    """
     root = make_root()
     if instruction := current().environ.get(COMPLETE_VARIABLE):
         from click.shell_completion import shell_complete
@@ -65,7 +68,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _help_columns() -> int:
-    """Return the width of a help text: Click's own rule, for the terminal of the invocation."""
+    """Return the width of a help text in columns, by Click's rule but for the terminal of the invocation."""
     return max(min(current().columns(), HELP_WIDTH) - 2, _MIN_HELP_WIDTH)
 
 

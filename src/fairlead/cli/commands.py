@@ -1,4 +1,4 @@
-"""All commands by section of `fairlead --help`, and the module of each. Plain data: imports none of these modules.
+"""All commands by the sections of `fairlead --help`, each with its module. Plain data that imports none of them.
 
 To add a command, write a module with a Click command in it, and add its `Entry` here.
 """
@@ -13,14 +13,14 @@ class Entry(NamedTuple):
 
     name: str
     summary: str
-    """The first sentence of the command's help."""
+    """The first sentence of the command's help, which the list of commands shows."""
     target: str = ""
-    """The Click command as `module:function` below `fairlead.cli`: `mail.inbox:inbox`. Empty for a group."""
+    """The Click command as `module:function` below `fairlead.cli`, such as `mail.inbox:inbox`; "" for a group."""
     subcommands: tuple[Entry, ...] = ()
     default: str = ""
-    """The subcommand that runs if none is named."""
+    """The subcommand of a group that runs if none is named; "" if one must be named."""
     about: str = ""
-    """The text below the usage in the help of a group."""
+    """The text below the usage in the help of a group; "" to show the summary there."""
     examples: tuple[str, ...] = ()
     """The examples in the help of a group."""
     note: str = ""

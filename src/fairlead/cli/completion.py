@@ -12,7 +12,11 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def completion_script(root: click.Command, shell: str, variable: str) -> str:
-    """Return the completion script for a shell."""
+    """Return the script that makes a shell complete the command line of `root`.
+
+    `variable` is the environment variable through which the script asks for completions. Raise `UsageError` for a shell
+    that Click does not support.
+    """
     from click.shell_completion import get_completion_class
 
     complete = get_completion_class(shell)

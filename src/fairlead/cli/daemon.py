@@ -36,13 +36,16 @@ _LOG_TAIL = 4096
 
 
 def to_arguments(idle: float | None, port: int | None) -> list[str]:
-    """Return the command-line arguments of the daemon's process."""
+    """Return the command-line arguments of the daemon's process. `idle` is in seconds; `None` leaves an option out."""
     args = [] if idle is None else ["--idle", str(idle)]
     return args if port is None else [*args, "--port", str(port)]
 
 
 def status_lines(status: dict[str, Any], python_launcher: str = "") -> Iterator[str]:
-    """Yield the lines of `daemon status`. `python_launcher` is a remark about a slow launcher, or ""."""
+    """Yield the lines of `daemon status`. `status` is the daemon's answer to `/v1/status`.
+
+    `python_launcher` is a remark that the launcher is the slow one, written in Python; "" if it is not.
+    """
     other = "" if status["version"] == __version__ else f" (this is {__version__}: it stops at the next event)"
     yield f"running    pid {status['pid']}, version {status['version']}{other}, for {_span(status['uptime'])}"
     yield from (f"listens    {address}" for address in status["listens"])
@@ -234,7 +237,7 @@ def _has_ended(pid: int) -> str | None:
 
 
 def _wait(poll: Callable[[], Any]) -> Any:
-    """Call `poll` until it returns a value that is not `None`, and return that value; `None` after the timeout."""
+    """Call `poll` until its value is not `None`, and return that value; `None` after `_TIMEOUT` seconds."""
     deadline = monotonic() + _TIMEOUT
     while (result := poll()) is None and monotonic() < deadline:
         sleep(_POLL_INTERVAL)

@@ -37,7 +37,7 @@ _WORD_WIDTH = max(map(len, _WORDS.values()))
 
 
 def to_text(facts: Facts, groups: Groups, screen: Screen) -> Iterator[str]:
-    """Yield the findings by groups, and a summary."""
+    """Yield the lines of the report: the findings below the title of their group, then a summary."""
     yield printable(f"Fairlead {facts.version}, in {facts.cwd}")
     for title, findings in groups:
         yield ""
@@ -52,7 +52,7 @@ def to_text(facts: Facts, groups: Groups, screen: Screen) -> Iterator[str]:
 
 
 def _summary(facts: Facts, findings: Sequence[Finding]) -> str:
-    """Return the outcome in one line, and what to do first."""
+    """Return one line with the outcome and, if there are errors, what to do first."""
     errors = [finding for finding in findings if finding.level == "wrong"]
     warnings = _count([finding for finding in findings if finding.level == "warning"], "warning")
     runs = [run for run in facts.hook_runs.runs if run.is_ours and run.route is not None]

@@ -59,7 +59,11 @@ _NOTHING_CAN_OBJECT = "fairlead: there is no policy, and no --hooks or --rules, 
 
 
 def run(name: str, args: Sequence[str]) -> int:
-    """Decide one event and return the exit code."""
+    """Read a payload from stdin, answer the client, record the event, and return the exit code.
+
+    `name` is the event's name in any spelling, `args` are the options after it. Raise `UsageError` if an option is
+    wrong.
+    """
     known = HookEvent.find(name)
     kind = known.value if known else name
     options = parse_options(args)
@@ -96,7 +100,7 @@ def run(name: str, args: Sequence[str]) -> int:
 
 
 def _only_waits(event: Event, options: Options) -> bool:
-    """Return whether the event is already decided, so that this process only waits for mail."""
+    """Return whether this process only waits for mail, because another process decides the event or has decided it."""
     return event.event_name in WAKE_EVENTS if options.wake else options.waited and event.event_name == "Stop"
 
 
@@ -117,9 +121,9 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -
 
 
 def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, str]:
-    """Evaluate the event. Return the result for the journal, and the policy's hook that decided or failed.
+    """Evaluate the event and run its commands. Return the result, and the policy's hook that decided or failed, or "".
 
-    Hooks and policies that cannot be loaded count as failed hooks: they deny on a gate.
+    Hooks and policies that cannot be loaded count as hooks that fail: they deny on a gate.
     """
     token = CancellationToken()
     deadline = None if options.timeout is None else monotonic() + options.timeout
@@ -147,7 +151,10 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
 def _decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
 ) -> tuple[Decision, HooksDecision | None]:
-    """Call the hooks that the policy lists. Return the decision with their answer, and their answer."""
+    """Call the hooks that the policy lists. Return the decision merged with their answer, and the answer itself.
+
+    If the policy lists no hooks, return the decision unchanged, and `None`.
+    """
     if not policy.lists_hooks:
         return decision, None
     from fairlead.cli.hooks.decide import decide_by_user_hooks
@@ -166,7 +173,11 @@ def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
 def _decide_with_hooks(
     event: Event, policy: PolicyContext, options: Options, token: CancellationToken, deadline: float | None
 ) -> Decision | Settled:
-    """Call the guards and the hooks of the command line. Hooks that cannot be loaded deny on a gate."""
+    """Call the guards and the hooks of the command line, and return the decision.
+
+    If hooks that may be guards cannot be loaded, return a denial on a gate (a `Settled`). Print other problems to
+    stderr.
+    """
     from fairlead.cli.support import load_hooks
     from fairlead.hooks import HookContext, HookManager
 
@@ -190,7 +201,7 @@ def _decide_with_hooks(
 
 
 def _with_daemon_warning(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return the decision, with a warning if the policy has checks that need a daemon."""
+    """Return the decision, with a warning if the policy has checks for this event that need a daemon."""
     name = event.event_name
     has_leases = name == "PreToolUse" and any(layer.policy.leases == "block" for layer in policy.layers)
     if not has_leases and not (policy.layers and name.startswith("PostToolUse")):

@@ -1,4 +1,4 @@
-"""Shared by the processes that decide an event: options, the lookup of the policy, the record for the next daemon."""
+"""The parts that `event` and `light_event` share: options, finding the policy, the record for the next daemon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LAUNCHER_FLAGS = ("--waited", "--wake")
 _LAUNCHED = "--launched"
 _PUBLIC_OPTIONS = ("--hooks", "--rules", "--timeout", "--client")
-"""The other options are the launcher's, and no message mentions them."""
+"""The options that messages mention. All others are for the launcher."""
 
 
 class Launched(Struct, frozen=True):
@@ -32,7 +32,9 @@ class Launched(Struct, frozen=True):
 
     id: str
     pid: int = 0
+    """The pid of the client; 0 if it is not known."""
     start: int = 0
+    """The start time of that process, as `process_start_time` returns it; 0 if it is not known."""
 
 
 class Options(Struct, frozen=True):
@@ -41,16 +43,18 @@ class Options(Struct, frozen=True):
     hooks: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     timeout: float | None = None
+    """Seconds for all hooks and commands together; `None` if only their own limits apply."""
     client: str = DEFAULT_CLIENT
     launched: Launched | None = None
+    """`None` if no launcher started this process."""
     waited: bool = False
-    """A daemon decided the event, and ended while the launcher waited for mail."""
+    """Whether a daemon has already decided the event, but ended while the launcher waited for mail."""
     wake: bool = False
-    """The client does not wait for this process: new mail wakes its session."""
+    """Whether this process only waits for mail that wakes the session. The client does not wait for it."""
 
 
 def parse_options(args: Sequence[str]) -> Options:
-    """Parse the options of an event. Raise `UsageError` if one is unknown, or lacks its value."""
+    """Parse the options of an event. Raise `UsageError` if one is unknown, lacks its value, or has an invalid value."""
     values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
     remaining = iter(args)
     flags = {word for word in args if word in LAUNCHER_FLAGS}
@@ -89,7 +93,7 @@ def _parse_timeout(values: list[str]) -> float | None:
 
 
 def _parse_launched(values: list[str]) -> Launched | None:
-    """Parse `ID,PID,START`."""
+    """Parse `ID,PID,START`, the value of `--launched`. Return `None` if the option was not given."""
     if not values:
         return None
     name, _, rest = values[-1].partition(",")
@@ -116,7 +120,12 @@ def record(  # noqa: PLR0917 - all that is known of the event
     seconds: float,
     hook: str = "",
 ) -> None:
-    """Write the event to the spool for the next daemon, and start a daemon. The answer is already printed."""
+    """Write the event and its verdict to the spool, and start a daemon. The answer is already printed.
+
+    Does nothing if no launcher started this process. If the spool cannot be written, print why to stderr. `kind` is the
+    event's name, `event` is `None` if the payload could not be parsed, `code` is the exit code, `seconds` the duration,
+    and `hook` the policy's hook that decided or failed.
+    """
     if options.launched is None:
         return
     from fairlead.daemon import start_on_demand

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
     Shown = EventRecord | CommandsRecord | DaemonRecord
     Row = tuple[Shown, EventRecord | None]
-    """A record, and the event that it belongs to, if that is known."""
+    """A record, and its event: the record itself if it is an event, `None` if there is none or it is not known."""
 
 _POLL_INTERVAL = 0.1
 _MAX_DELAY = 60.0
-"""Seconds from an event to its record in a daemon. Without a daemon, a record can come days later."""
+"""Maximum seconds from an event to its record if a daemon decides it. Otherwise it may be recorded days later."""
 
 _DEFAULT_COUNT = 20
 _MAX_REMEMBERED = 1000
@@ -58,25 +58,27 @@ class Options(msgspec.Struct, frozen=True):
     event: str = ""
     verdict: str = ""
     last: int | None = None
+    """The maximum number of events; `None` if the option was not given."""
     since: float = 0.0
-    """Unix time."""
+    """The Unix time from which events are shown; 0 for no limit."""
     follow: bool = False
     as_json: bool = False
 
     @property
     def has_no_filter(self) -> bool:
-        """Whether there is no filter, so that starts and stops of the daemon are shown, too."""
+        """Whether no session, event or verdict is selected. Then starts and stops of the daemon are shown, too."""
         return not (self.session or self.event or self.verdict)
 
     @property
     def count(self) -> int:
-        """How many events are shown at most."""
+        """The maximum number of past events to show."""
         return self.last if self.last is not None else sys.maxsize if self.since else _DEFAULT_COUNT
 
     def matches(self, event: EventRecord, ends: Iterable[CommandsRecord] = ()) -> bool:
-        """Return whether an event is shown. Its commands may have ended with another verdict than the event's own.
+        """Return whether the options select an event. `ends` are the records of its commands.
 
-        The events of `fairlead doctor` are shown if they are asked for.
+        For `--verdict`, the verdict of the event or of one of these records has to match. Events of `fairlead doctor`
+        are selected only by `--session`.
         """
         return bool(
             event.session.startswith(self.session)
@@ -91,7 +93,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
-    """Return the rows in order of time, and the journal's end. Each event is followed by the record of its commands."""
+    """Return the past rows, oldest first, and the end of the journal. An event precedes the records of its commands."""
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[DaemonRecord] = []
@@ -118,7 +120,10 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
 
 
 def follow_rows(reader: JournalReader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
-    """Yield new records. The record of an event's commands comes with the event, if the event is recent."""
+    """Yield the rows of the records after `end`, as they are written, until stdout has no reader.
+
+    `shown` are the rows before `end`. The row of a record of commands contains its event only if that is recent.
+    """
     recent = {event.id: event for _, event in shown if event is not None}
     for _, record in reader.follow(_make_waiter(), end):
         if isinstance(record, EventRecord):
@@ -136,7 +141,7 @@ def follow_rows(reader: JournalReader, options: Options, end: Position, shown: I
 
 
 def _make_waiter() -> Callable[[], bool]:
-    """Return a function that waits briefly, and returns whether stdout still has a reader. It writes nothing."""
+    """Return a function that waits briefly and returns whether stdout still has a reader, without writing to it."""
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
         return _sleep
     poll = select.poll()
@@ -150,7 +155,11 @@ def _sleep() -> bool:
 
 
 def parse_event_name(name: str) -> str:
-    """Return an event's name as the journal writes it. Accept unknown names: a newer client may have the event."""
+    """Return an event's name, given in any spelling, as the journal writes it.
+
+    An unknown name is returned unchanged, because a newer client may have the event. Raise `UsageError` if it is
+    similar to a known name.
+    """
     if known := HookEvent.find(name):
         return known.value
     if near := HookEvent.nearest(name):

@@ -1,7 +1,7 @@
 """`fairlead PreToolUse` as the launcher starts it without a daemon: decides the plain case with light structs.
 
 All other cases are left to `fairlead.cli.event` in a process with msgspec: a payload or a policy that has to be
-validated, commands, notifications, the user's hooks, and every error. Nothing is run or printed before that.
+validated, commands, notifications, the user's hooks, and every error. Until then nothing is run or printed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
 
 
 def run(args: Sequence[str]) -> int:
-    """Decide a tool call and return the exit code, or replace this process by one with msgspec."""
+    """Decide a tool call, answer the client, and return the exit code; or replace this process by one with msgspec."""
     options = parse_options(args)
     client = client_named(options.client)
     started_at = perf_counter()
@@ -68,7 +68,7 @@ def _replace_process(payload: bytes) -> NoReturn:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     rest = payload[_write(writer, payload) :]
-    if rest and os.fork() == 0:  # not a file: the disk may be full, and the limit on the size of files may be 0
+    if rest and os.fork() == 0:  # not through a file: the disk may be full, and the limit on the size of files may be 0
         try:
             os.set_blocking(writer, True)
             os.close(reader)
@@ -81,7 +81,7 @@ def _replace_process(payload: bytes) -> NoReturn:
 
 
 def _write(pipe: int, data: bytes) -> int:
-    """Write to a pipe, and return how many bytes were written."""
+    """Write to a pipe, and return how many bytes were written; 0 if a pipe that does not block is full."""
     try:
         return os.write(pipe, data)
     except BlockingIOError:

@@ -1,6 +1,6 @@
-"""The entry point: decides events without Click, runs all other commands, and turns errors into one line.
+"""The entry point: decides events without Click, runs commands, and prints each error as one line.
 
-The client starts this for every event that no daemon answers, so events import as little as possible.
+The launcher starts this for every event that no daemon answers, so events import as little as possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _LAUNCHED = "--launched"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. This is the one place where errors become text."""
+    """Decide one event or run one command, and return the exit code. Print errors to stderr instead of raising them.
+
+    `argv` is the command line without the program's name, by default that of this process.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(args)
@@ -46,7 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _block_unchecked(args: list[str]) -> int:
-    """Return the exit code after an internal error: an event that may have a check is blocked."""
+    """Return the exit code after an internal error.
+
+    A PreToolUse is blocked. Another event is blocked if the policy seems to have a check for it; the reason is printed
+    to stderr.
+    """
     code = failure_exit_code(*args)
     if code == BLOCKED or not _is_event(args):
         return code
@@ -62,7 +69,10 @@ def _block_unchecked(args: list[str]) -> int:
 
 
 def launched() -> NoReturn:
-    """Run the command line that a launcher passes on without a daemon. Decide a plain tool call without msgspec."""
+    """Run the command line of a launcher that found no daemon, and exit with the exit code.
+
+    On CPython, a PreToolUse without further options is decided without msgspec.
+    """
     args = sys.argv[1:]
     is_plain = len(args) == 3 and args[:2] == ["PreToolUse", _LAUNCHED]  # noqa: PLR2004 - the launcher's words
     if not is_plain or sys.implementation.name != "cpython":
@@ -83,7 +93,7 @@ def _run(args: list[str]) -> int:
     from fairlead.cli.support.invocation import Invocation, running_for
 
     launch_id = ""
-    if _LAUNCHED in args:  # the launcher adds it to each command line: before a command, behind other words
+    if _LAUNCHED in args:  # the launcher adds it with an id: in front of a command, but behind the words of a hook
         index = args.index(_LAUNCHED)
         launch_id = args[index + 1].partition(",")[0] if index == 0 and len(args) > 1 else ""
         args = args[:index] + args[index + 2 :]
@@ -95,7 +105,10 @@ def _run(args: list[str]) -> int:
 
 
 def run_command(args: list[str]) -> int:
-    """Run a command, not an event, for the current invocation, and return its exit code."""
+    """Run a command for the current invocation, and return its exit code. Events are not commands.
+
+    Raise `UsageError` if the command line is wrong, and another `FairleadError` if the command fails.
+    """
     from fairlead.cli.support.invocation import current
 
     if args and args[0] in {"-V", "--version"}:
@@ -109,7 +122,7 @@ def run_command(args: list[str]) -> int:
 
 
 def report_failure(error: FairleadError, args: Sequence[str]) -> int:
-    """Print one line about an error, and return the exit code."""
+    """Print an error to stderr, and return the exit code: 2 if the command line `args` names a PreToolUse, else 1."""
     from fairlead.cli.support.invocation import current
 
     print(f"fairlead: {error}", file=current().stderr)
@@ -117,7 +130,7 @@ def report_failure(error: FairleadError, args: Sequence[str]) -> int:
 
 
 def _is_event(args: Sequence[str]) -> bool:
-    """Return whether the first word is the name of an event, known or not: it begins with a capital."""
+    """Return whether the first word names an event, known or not. Only such names begin with a capital letter."""
     return bool(args) and args[0][:1].isupper()
 
 

@@ -23,13 +23,17 @@ _COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
 _LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")
 _PLAIN_LOCALES = ("", "C", "POSIX")
 _MAX_WORK = 5_000
-"""How many records a command may read here: more would slow down the events of all sessions."""
+"""How many records or files a command may read in the daemon. More would slow down the events of all sessions."""
 _POLL = "/v1/mail/poll"
 _OK = range(200, 300)
 
 
 def run_for_launcher(call: CommandCall) -> CommandResult:
-    """Run a command. Raises `CommandDeclined`, `StdinWanted` or `WaitWanted` if it cannot be finished here."""
+    """Run the command of a launcher in the current thread, and return its output and exit code.
+
+    Raise `CommandDeclined` if it needs a process of its own, `StdinWanted` if the launcher must send stdin first, and
+    `WaitWanted` if it has to wait for mail.
+    """
     invocation = ServedInvocation(call)
     words = list(call.request.words)
     with running_for(invocation):
@@ -41,7 +45,10 @@ def run_for_launcher(call: CommandCall) -> CommandResult:
 
 
 class ServedInvocation(Invocation):
-    """A command in the daemon. Everything about its process comes from the launcher's request."""
+    """A command in the daemon. Its streams, terminal, folder and variables come from the launcher's request.
+
+    The constructor raises `CommandDeclined` if the command completes a command line, or if its output is not UTF-8.
+    """
 
     is_served = True
 
@@ -55,16 +62,16 @@ class ServedInvocation(Invocation):
             raise CommandDeclined("it completes a command line, or its output is not UTF-8")
 
     def begin(self, entry: Entry) -> None:
-        """Decline a command that cannot run in the daemon."""
+        """Raise `CommandDeclined` if the command cannot run in the daemon."""
         if not entry.is_served:
             raise CommandDeclined(f"{entry.name} needs a process of its own")
 
     def require_own_process(self, why: str) -> None:
-        """Decline the command."""
+        """Raise `CommandDeclined`. `why` says what needs a process."""
         raise CommandDeclined(why)
 
     def check_records_read(self, amount: int) -> None:
-        """Decline a command that would slow down events."""
+        """Raise `CommandDeclined` if the command has read so many records or files that it would slow down events."""
         if amount > _MAX_WORK:
             raise CommandDeclined("it reads too much")
 
@@ -85,11 +92,11 @@ class ServedInvocation(Invocation):
 
     @property
     def started_at(self) -> float:
-        """When the launcher sent its first request."""
+        """When the launcher sent its first request, on the monotonic clock."""
         return self._call.started_at
 
     def cwd(self) -> str:
-        """Return the launcher's folder."""
+        """Return the launcher's working folder."""
         return self._request.hook.cwd
 
     def stdout_is_terminal(self) -> bool:
@@ -101,7 +108,7 @@ class ServedInvocation(Invocation):
         return self._request.terminals.stdin
 
     def columns(self, default: int = 80) -> int:
-        """Return the width as `shutil.get_terminal_size` would in the launcher's process."""
+        """Return the width as `shutil.get_terminal_size` does in the launcher's process; `default` if it is unknown."""
         configured = self.environ.get("COLUMNS", "")
         try:
             columns = int(configured)
@@ -110,7 +117,10 @@ class ServedInvocation(Invocation):
         return columns if columns > 0 else self._request.terminals.columns or default
 
     def read_stdin(self, limit: int) -> bytes:
-        """Return the stdin that the launcher sent."""
+        """Return at most `limit` bytes of the launcher's stdin.
+
+        Raise `StdinWanted` if the launcher has not sent it yet, and `CommandDeclined` if it is a terminal.
+        """
         if self._request.terminals.stdin:
             raise CommandDeclined("stdin is a terminal")
         if self._request.stdin is None:
@@ -118,7 +128,11 @@ class ServedInvocation(Invocation):
         return self._request.stdin[:limit]
 
     def request(self, method: str, path: str, body: object = None, *, timeout: float = 5.0) -> Any:
-        """Send a request to this daemon directly, not over its socket."""
+        """Ask this daemon directly, not over its socket, and return the JSON or the text of the response.
+
+        Raise `RequestRefused` if the daemon refuses. Raise `WaitWanted` for a poll that waits; the command is run again
+        once there is a response.
+        """
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         request = DaemonRequest(method, path, content)
         response = self._call.answers.pop(path, None)
@@ -141,7 +155,7 @@ class ServedInvocation(Invocation):
         """Do nothing: the launcher gives the receipt."""
 
     def result(self, exit_code: int) -> CommandResult:
-        """Return the exit code and what was printed."""
+        """Return the exit code, all that was printed, and the id of the mail in it; "" if it has no mail."""
         return CommandResult(exit_code, _content(self._out), _content(self._err), self._mail_id)
 
 
@@ -158,7 +172,7 @@ def _content(stream: TextIOWrapper) -> bytes:
 
 
 def _is_utf8(environ: Mapping[str, str]) -> bool:
-    """Return whether Python would write UTF-8 under these variables."""
+    """Return whether Python writes UTF-8 in this locale. `False`, to be safe, if a variable overrides the locale."""
     if environ.get("PYTHONIOENCODING") or environ.get("PYTHONUTF8"):
         return False
     locale = next((environ[name] for name in _LOCALE_VARIABLES if environ.get(name)), "")

@@ -14,7 +14,7 @@ from fairlead.sessions import MAX_STATUS_BYTES, line_of
 
 
 def run() -> int:
-    """Read the client's payload from stdin and print the line."""
+    """Read the client's payload from stdin, print the status line, and return 0. After an error, print nothing."""
     with suppress(Exception):
         os.write(1, f"{line_of(client_named(DEFAULT_CLIENT).read_status_line(_read_payload()))}\n".encode())
     return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_BLOCKS = 5
-"""How often in a row an event is blocked because its check cannot be run; the default of `stop.maxBlocks`."""
+"""How often an event is blocked because its check cannot be run. Equal to the default of `stop.maxBlocks`."""
 SECTIONS = {
     "Stop": "stop",
     "UserPromptSubmit": "slashCommands",
@@ -26,14 +26,18 @@ SECTIONS = {
     "WorktreeRemove": "worktreeRemove",
     "Setup": "setup",
 }
-"""Event → the key in a policy below which commands can block it."""
+"""By event, the key in a policy below which commands can block it."""
 _BLOCK_CONTINUES = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
 _NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
 _SEPARATORS = str.maketrans({"{": " ", ",": " ", '"': None, "'": None})
 
 
 def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
-    """Return the exit code and the message of an event that could not be decided; 1 and "" if it has no check."""
+    """Return the exit code and a message for an event that could not be decided; 1 and "" if it seems to have no check.
+
+    The exit code is 2, which blocks. An event whose block keeps an agent going passes with 1 after `MAX_BLOCKS` blocks.
+    `args` is the command line: the event's name and its options. Not for PreToolUse, which is always blocked.
+    """
     event = args[0] if args else ""
     section = SECTIONS.get(event)
     file = next(_files_with(section), "") if section else ""
@@ -80,7 +84,7 @@ def _has_key(line: str, key: str) -> bool:
 
 
 def _count_block(args: Sequence[str]) -> int:
-    """Count this block, and return how many there were for this client; 0 if they cannot be counted."""
+    """Count this block, and return how many this process of the client has had; 0 if they cannot be counted."""
     try:
         from fairlead.paths import make_private, state_folder
 

@@ -34,7 +34,7 @@ _SIGNALLED = 128
 """The exit code of a process that a signal ends is this and the number of the signal, as a shell reports it."""
 
 _GC_THRESHOLDS = (20_000, 20, 50)
-"""One key press builds 10 000 new rows, and nearly all of them stay alive, so frequent collections free nothing."""
+"""For `gc.set_threshold`. A key press may build 10 000 rows that stay alive, so frequent collections free nothing."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -157,7 +157,7 @@ def _print(options: Options) -> int:
 
 
 def to_view(options: Options) -> View:
-    """Return the view that the options ask for."""
+    """Return the view that the options select. Its `today` is the last midnight in local time."""
     from fairlead.tui import View, find_location
 
     day = localtime()
@@ -167,7 +167,10 @@ def to_view(options: Options) -> View:
 
 
 def _default_theme() -> str:
-    """Return the theme that suits the terminal. Some terminals set COLORFGBG: `15;0` is light on dark."""
+    """Return the theme that suits the terminal: plain if NO_COLOR is set, else light or dark.
+
+    Some terminals set COLORFGBG to their two colours: `15;0` is light text on a dark background.
+    """
     if os.environ.get("NO_COLOR"):
         return "plain"
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]

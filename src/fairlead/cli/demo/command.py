@@ -43,6 +43,7 @@ class Outcome(msgspec.Struct, frozen=True):
     verdict: str
     reason: str
     seconds: float
+    """From the start of the launcher to its end."""
 
 
 @click.command(
@@ -101,7 +102,7 @@ class _Demo:
         self._show_next_steps()
 
     def _warm_up(self) -> None:
-        """Decide one event in another home, because the first one after an install compiles Python's modules."""
+        """Decide one event without measuring it: the first one after an install compiles Python's modules."""
         home = f"{self._home.folder}/warm"
         self._launch(TEAM[0], FAIRLEAD_HOME=home, FAIRLEAD_NO_DAEMON="1")
 
@@ -118,7 +119,10 @@ class _Demo:
             Path(self._home.project, name).write_text(text, encoding="utf-8")
 
     def _launch(self, demo_event: DemoEvent, **more: str) -> Outcome:
-        """Start the launcher as the client starts an installed hook, and measure the time until it ends."""
+        """Start the launcher as the client starts an installed hook, wait for its end, and return the outcome.
+
+        `more` are further environment variables. Raise `FairleadError` if the launcher cannot be started.
+        """
         folder = Path(self._home.folder)
         stdin, stdout, stderr = (folder / name for name in ("payload.json", "stdout", "stderr"))
         stdin.write_text(json.dumps(demo_event.payload(self._home.project)), encoding="utf-8")

@@ -39,18 +39,18 @@ def interrupted_by_signals() -> Iterator[None]:
 
 
 class ScratchHome(msgspec.Struct, frozen=True):
-    """A home folder that is removed at the end."""
+    """A home folder that `scratch_home` makes and removes."""
 
     folder: str
 
     @property
     def project(self) -> str:
-        """The project that the team works in."""
+        """The folder of the project that the team works in."""
         return f"{self.folder}/shop"
 
     @property
     def socket(self) -> str:
-        """The daemon's socket."""
+        """The path of the daemon's socket."""
         return f"{self.folder}/fairlead/run/daemon.sock"
 
     def environment(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ class ScratchHome(msgspec.Struct, frozen=True):
         }
 
     def status(self) -> dict[str, Any] | None:
-        """Return the daemon's status; `None` if there is no daemon."""
+        """Return the daemon's status; `None` if no daemon answers."""
         try:
             document: dict[str, Any] = request("GET", "/v1/status", at=self.socket)
         except DaemonUnavailable:
@@ -77,7 +77,10 @@ class ScratchHome(msgspec.Struct, frozen=True):
 
 @contextmanager
 def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
-    """Make a home with these files in its project. At the end, stop its daemon and remove everything."""
+    """Make a home with `files` in its project. At the end, stop its daemon and remove everything.
+
+    `files` are texts by their path, relative to the project.
+    """
     folder = os.path.realpath(tempfile.gettempdir())
     folder = folder if len(os.fsencode(folder)) <= _MAX_FOLDER_LENGTH else "/tmp"  # noqa: S108 - mkdtemp makes its own
     home = ScratchHome(tempfile.mkdtemp(prefix="fairlead-demo-", dir=folder))
@@ -125,7 +128,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def wait_for(poll: Callable[[], Any]) -> Any:
-    """Call `poll` until it returns a true value, and return that value; `None` after the timeout."""
+    """Call `poll` until it returns a true value, and return that value; `None` after `TIMEOUT` seconds."""
     deadline = perf_counter() + TIMEOUT
     while not (result := poll()):
         if perf_counter() > deadline:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WIDTHS = (8, 7, 16, 24, 7, 7)
-"""Cells of a line: time, who, event, what, verdict, milliseconds. With two blanks between them, 79 columns."""
+"""Widths of the columns time, who, event, what, verdict and milliseconds. With two blanks between them, 79 cells."""
 
 _INDENT = " " * 19
 _WIDTH = 79
@@ -40,7 +40,7 @@ class DemoScreen:
         print(f"{self._paint('36', '$')} {command}", flush=True)
 
     def policy(self, text: str) -> None:
-        """Print the policy file."""
+        """Print the text of the policy file."""
         for line in text.splitlines():
             print(f"  {self._paint('36', line)}")
         print()
@@ -51,14 +51,14 @@ class DemoScreen:
         print(self._paint("2", _row([*cells, last.rjust(_WIDTHS[-1])])))
 
     def event(self, at: float, cells: tuple[str, str, str], verdict: str, seconds: float) -> None:
-        """Print the outcome of an event: time, who, event, what, verdict, and milliseconds."""
+        """Print the line of an event. `at` is a Unix time, and `cells` are the columns who, event and what."""
         columns = [fit(first_line(cell), size) for cell, size in zip(cells, _WIDTHS[1:], strict=False)]
         time, took = strftime("%H:%M:%S", localtime(at)), f"{seconds * 1000:.1f}".rjust(_WIDTHS[-1])
         word = self._paint(_COLOURS.get(verdict, "0"), verdict) + " " * (_WIDTHS[-2] - len(verdict))
         print("  ".join([self._paint("2", time), *columns, word, self._paint("2", took)]), flush=True)
 
     def reason(self, text: str) -> None:
-        """Print the reason below its event."""
+        """Print the reason of a verdict, below the line of its event."""
         for line in textwrap.wrap(
             first_line(text), _WIDTH - len(_INDENT), max_lines=_MAX_REASON_LINES, placeholder=" ..."
         ):
@@ -74,7 +74,7 @@ class DemoScreen:
             print(_INDENT + self._paint("1;31", line), flush=True)
 
     def figures(self, figures: Iterable[tuple[float, str]]) -> None:
-        """Print durations, each with its description."""
+        """Print durations, each given in seconds and with a description."""
         for seconds, what in figures:
             print(f"{self._paint('1', f'{seconds * 1000:.1f}'.rjust(7))} ms  {what}")
 

@@ -32,10 +32,10 @@ FILES = {
 }
 
 EXPECTED_FILE = ("team.log", "Explore is done\ncoder is done\n")
-"""A file of the project, and what the policy's commands have written into it at the end."""
+"""The name of a file in the project, and its text after the policy's commands have run."""
 
 EDITED_FILE = ("CHANGES.md", "# Changes\n- An upload that fails is tried again (retry).\n")
-"""A file, and what it contains after the agent has edited it, so that the check passes."""
+"""The name of a file in the project, and its text after the agent's edit, with which the check passes."""
 
 SESSION = "5e551011-0000-4000-8000-000000000001"
 _IDS = {"Explore": "a5dc68169f39536c4", "coder": "a7fe81120d126f83a"}
@@ -45,24 +45,25 @@ class DemoEvent(msgspec.Struct, frozen=True):
     """One event: the agent it belongs to, the fields of its payload, and its expected outcome."""
 
     who: str
+    """`main`, or the type of a subagent."""
     event: str
     what: str
-    """The part of the payload that is shown."""
+    """The text that the demo shows for the event: a part of the payload, or what happens."""
     fields: dict[str, Any]
     verdict: str = "none"
-    """As in the journal: none, said, asked, blocked."""
+    """The expected verdict, as in the journal: none, said, asked or blocked."""
     reason: str = ""
-    """Text that the answer must contain."""
+    """Text that the reason must contain."""
 
     def payload(self, project: str) -> dict[str, Any]:
-        """Return the payload: a recorded one of the real client, with the fields of this event."""
+        """Return a recorded payload of the real client, with the fields of this event. `project` is a folder."""
         agent = {"agent_id": _IDS[self.who], "agent_type": self.who} if self.who in _IDS else {}
         fields = {key: _in_project(value, project) for key, value in self.fields.items()}
         return make_payload(self.event, session_id=SESSION, cwd=project, **agent, **fields)
 
 
 def _in_project(value: Any, project: str) -> Any:
-    """Return the value with an absolute path, as the client writes it."""
+    """Return the value of a field. A `file_path` in it, relative to `project`, becomes absolute, as in the client."""
     if isinstance(value, dict) and "file_path" in value:
         return {**value, "file_path": f"{project}/{value['file_path']}"}
     return value

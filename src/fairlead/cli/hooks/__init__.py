@@ -1,1 +1,1 @@
-"""Commands that install Fairlead's hooks into a client's settings, show their status, and remove them."""
+"""Commands that install Fairlead's hooks in a client's settings, and that list the user's own hooks in a policy."""

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 def decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
 ) -> tuple[Decision, HooksDecision]:
-    """Call the policy's hooks. Return the decision with their answer, and their answer."""
+    """Call the hooks that the policy lists. Return the decision merged with their answer, and the answer itself.
+
+    The decision keeps its plan only if nothing blocks the event. `guards` is `None` for an event without guards.
+    """
     call = HookCall(
         event=event,
         payload=payload,
@@ -38,7 +41,7 @@ def decide_by_user_hooks(
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:
-    """Ask a new worker. The output of its hooks goes to stderr, or is discarded if stderr is closed."""
+    """Ask the hooks of a group in a new worker. What they print goes to stderr, or is discarded if stderr is closed."""
     digests = {path: digest for file in group.files for path, digest in file.digests.items()}
     request = LoadRequest(tuple(file.file for file in group.files), digests)
     if sys.stderr is not None:

@@ -52,20 +52,24 @@ class InstallOptions(msgspec.Struct, frozen=True):
     scope: str = "user"
     dry_run: bool = False
     replace: str = ""
+    """Names of programs, separated by commas."""
     also: str = ""
+    """The value of `--with`: names of events, separated by commas."""
     skill: bool = False
     status_line: bool = False
     no_status_line: bool = False
     stay: str | None = None
+    """`None` leaves the setting unchanged."""
     persistent: bool = False
     answer: bool | None = None
+    """`None` leaves the setting unchanged."""
     yes: bool = False
 
 
 def to_request(
     options: InstallOptions, installer: Installer, launcher: Launcher, version: Version | None
 ) -> InstallRequest:
-    """Return the request for the installer. Raise `UsageError` if options contradict each other."""
+    """Return the request for the installer. Raise `UsageError` if options contradict each other or are not valid."""
     optional = [name for name, setting in installer.EVENTS.items() if setting.is_optional]
     return InstallRequest(
         launcher,
@@ -175,7 +179,7 @@ def install(*, scope: str | None, client: str, client_version: str | None, **giv
 
 
 def offer_status_line(client: Client, request: InstallRequest, options: InstallOptions) -> InstallRequest:
-    """Offer our status line to a user who has none. Return the request with the user's choice.
+    """Offer Fairlead's status line to a user who has none. Return the request with the user's choice.
 
     Without a status line, neither context nor cost of a session is known. Only a person at a terminal is asked.
     """
@@ -231,9 +235,9 @@ def _install(client: Client, request: InstallRequest, options: InstallOptions) -
 
 
 def _require_person(plan: InstallPlan, options: InstallOptions) -> None:
-    """Raise `PersonRequired` if the install changes existing hooks, and no person runs it.
+    """Raise `PersonRequired` if the install changes existing hooks or adds permission rules, and no person runs it.
 
-    A first install removes nothing, and so needs no confirmation.
+    An install that removes hooks also needs a confirmation. A first install does not, because it removes nothing.
     """
     result = plan.result
     if plan.changes and (result.updated or result.dropped or result.taken):

@@ -14,7 +14,7 @@ _PLAIN = re.compile(r"[\w./~-]+")
 
 
 def with_hook(text: bytes, name: str) -> bytes:
-    """Return the text of a policy with one more file in its list, at the end."""
+    """Return the text of a policy with one more file at the end of its list `hooks`, which is created if missing."""
     item = (name if _PLAIN.fullmatch(name) else "'{}'".format(name.replace("'", "''"))).encode()
     if flow := _FLOW.search(text):
         items = flow["items"].strip()
@@ -29,7 +29,7 @@ def with_hook(text: bytes, name: str) -> bytes:
 
 
 def without_hook(text: bytes, names: Iterable[str]) -> bytes:
-    """Return the text of a policy without some files in its list."""
+    """Return the text of a policy without some files in its list `hooks`. `names` are the files as they are listed."""
     unwanted = {name.encode() for name in names}
     if flow := _FLOW.search(text):
         kept = [item for item in flow["items"].split(b",") if _bare(item) not in unwanted]
@@ -44,7 +44,7 @@ def without_hook(text: bytes, names: Iterable[str]) -> bytes:
 
 
 def _bare(item: bytes) -> bytes:
-    """Return an item without quotes and comment."""
+    """Return an item of the list without quotes and comment."""
     return re.sub(rb"\s#.*", b"", item).strip().strip(b"'\"")
 
 

@@ -45,7 +45,7 @@ _STATUS_LINE: dict[StatusLineKind, tuple[str, ...]] = {
 
 
 def client_name(client: Client, version: Version | None) -> str:
-    """Return the client's name and version."""
+    """Return the client's name and version; `None` is a version that is not known."""
     return f"{client.title} {format_version(version) if version else '(version unknown, so the oldest events)'}"
 
 
@@ -53,7 +53,7 @@ def client_name(client: Client, version: Version | None) -> str:
 
 
 def diff_lines(plan: InstallPlan) -> Iterator[str]:
-    """Yield the change of a settings file as a diff."""
+    """Yield the lines of a diff that shows the change of the settings file."""
     name = str(plan.before.target)
     before, after = ((content or b"").decode().splitlines() for content in (plan.before.content, plan.after))
     old = "/dev/null" if plan.before.content is None else name
@@ -62,7 +62,7 @@ def diff_lines(plan: InstallPlan) -> Iterator[str]:
 
 
 def install_lines(client: Client, plan: InstallPlan, request: InstallRequest, scope: str, verb: str) -> Iterator[str]:
-    """Yield what an install did, or would do."""
+    """Yield what an install did, or would do. `verb` is "installed" or "would install"."""
     installer, result = client.installer, plan.result
     events = installer.events_for(request.version, request.also)
     yield f"{verb} in {plan.before.target}: {len(events)} events of {client_name(client, request.version)}"
@@ -93,7 +93,7 @@ def _status_line_lines(client: Client, plan: InstallPlan, scope: str) -> Iterato
 
 
 def kept_lines(kept: Path | None) -> Iterator[str]:
-    """Yield where the previous settings file is kept."""
+    """Yield where the previous settings file is kept; nothing if there was none."""
     if kept is not None:
         yield f"  the previous file is kept as {kept}"
 
@@ -101,7 +101,10 @@ def kept_lines(kept: Path | None) -> Iterator[str]:
 def warning_lines(
     client: Client, plan: InstallPlan, request: InstallRequest, scope: str, *, is_ignored: bool | None
 ) -> Iterator[str]:
-    """Yield warnings about an install. `is_ignored` is whether git ignores the settings file."""
+    """Yield warnings about an install.
+
+    `is_ignored` is whether git ignores the settings file; `None` if that is not known, or the scope is not `local`.
+    """
     if scope == "project":
         yield (
             f"warning: others get this file with the project, and their tool calls are blocked unless they have "
@@ -119,7 +122,7 @@ def launcher_lines(launcher: str, *, is_python: bool) -> Iterator[str]:
 
 
 def skill_lines(file: Path, change: SkillChange | None) -> Iterator[str]:
-    """Yield how the install changed the skill file."""
+    """Yield how an install or uninstall changed the skill file; nothing if `change` is `None` or `absent`."""
     if change == "kept":
         yield f"warning: {file} was changed by someone else, so it is left unchanged"
     elif change not in {None, "absent"}:
@@ -136,7 +139,7 @@ def next_lines(*, has_skill: bool) -> Iterator[str]:
 
 
 def uninstall_line(plan: InstallPlan, verb: str) -> str:
-    """Return what an uninstall did, or would do."""
+    """Return one line with what an uninstall did, or would do. `verb` is "removed" or "would remove"."""
     result = plan.result
     if not result.had_ours:
         return f"nothing to do: {plan.before.target} contains nothing of Fairlead's"
@@ -156,7 +159,10 @@ def uninstall_line(plan: InstallPlan, verb: str) -> str:
 
 
 def status_lines(client: str, launcher: str, statuses: Sequence[InstallStatus], *, is_python: bool) -> Iterator[str]:
-    """Yield the status of each scope. `launcher` is the path of the launcher, or why there is none."""
+    """Yield the client, the launcher, and the status of each scope.
+
+    `client` is the name and version of the client. `launcher` is the path of the launcher, or why there is none.
+    """
     yield f"client: {client}"
     yield f"launcher: {launcher}"
     if is_python:

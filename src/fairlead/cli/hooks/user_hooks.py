@@ -1,4 +1,4 @@
-"""`fairlead hooks add`, `remove` and `list`: the hooks of your own that a policy lists."""
+"""`fairlead hooks add`, `remove` and `list`: change or show the hook files that a policy lists."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class ListedHookFile(msgspec.Struct, frozen=True):
     policy: str
     is_trusted: bool
     problem: str = ""
+    """Why its hooks do not run, and what to do; "" if it is trusted."""
 
 
 @click.command(
@@ -93,7 +94,11 @@ def _start_text(policy: str, *, is_at_once: bool) -> str:
 
 
 def _change(policy: str, before: bytes, text: bytes, expected: tuple[str, ...]) -> bool:
-    """Replace the text of a policy file, and return whether it is trusted: it is if it was trusted before."""
+    """Replace the text of a policy file, and return whether the new text is trusted.
+
+    It is if the file is new or the user-wide one, or if the text `before` was trusted. `expected` are the hook files
+    that the new text must list. Raise `PolicyTextError` if it cannot be written, and `TrustError` if the trust cannot.
+    """
     entry, is_new = read_trusted(policy), not os.path.lexists(policy)
     _write(policy, text, expected)
     if policy == user_wide_file():
@@ -199,7 +204,10 @@ def _name_in(policy: str, path: str) -> str:
 
 
 def _write(policy: str, text: bytes, expected: tuple[str, ...]) -> None:
-    """Replace the text of a policy file. Raise `PolicyTextError` if the new text does not list the expected files."""
+    """Replace the text of a policy file.
+
+    Raise `PolicyTextError` if the new text does not list exactly the expected files, or if it cannot be written.
+    """
     try:
         is_right = _listed(text, policy) == expected
     except FairleadError:

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 _REACH = {"now": "listening", "at its next event": "next event", "at its next prompt": "next prompt"}
-"""The text of the column that says when an agent is shown mail."""
+"""The text of the column that says when an agent is shown mail, by the value in the daemon's document."""
 
 
 class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
     project: str = ""
-    """An absolute path."""
+    """An absolute path; "" for the project of the caller."""
     show_all: bool = False
     here: bool = False
 
 
 def to_request(options: Options) -> Request:
-    """Return the request for the list."""
+    """Return the request for the list of agents."""
     return Request("GET", "agents", {"all": str(options.show_all).lower(), "project": options.project})
 
 
@@ -90,7 +90,7 @@ def _cells(row: Document, document: Document) -> tuple[str, ...]:
 
 
 def _activity(fields: Document | None) -> str:
-    """Return what a session is doing, as `fairlead watch` shows it."""
+    """Return what an agent's session is doing, as `fairlead watch` shows it; "" if there is no session (`None`)."""
     if fields is None:
         return ""
     from fairlead.cli.sessions.listing import state_name

@@ -10,7 +10,7 @@ from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 
 
 def to_request(*, session_start: bool) -> Request:
-    """Return the request that marks the session."""
+    """Return the request that marks the session as alive. `session_start` is whether it starts now."""
     return Request("POST", "heartbeat", {"start": session_start})
 
 

@@ -20,14 +20,14 @@ _EXIT_CODES = ((0, "done"), (1, "there is no such session, or it is not yours"))
 
 
 def to_request(action: str, text: str = "") -> Request:
-    """Return the request of a subcommand. `text` is the new name, or the note to save."""
+    """Return the request of the subcommand `action`. `text` is the new name for `rename`, and the note for `save`."""
     if action == "current":
         return Request("GET", "identity")
     return Request("POST", "identity", {"action": action, "new": text, "status": text})
 
 
 def to_text(document: Document, action: str) -> Iterator[str]:
-    """Yield what a subcommand prints. The first line of `current` is the name alone."""
+    """Yield the lines that the subcommand `action` prints. The first line of `current` is the name alone."""
     if action == "current":
         agent = document["agent"]
         yield agent["name"]

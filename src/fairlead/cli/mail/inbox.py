@@ -30,10 +30,11 @@ class Options(msgspec.Struct, frozen=True):
     search: str | None = None
     limit: int = 20
     before: int = 0
+    """The page ends before the message with this number; 0 for the newest page."""
 
 
 def to_request(options: Options) -> Request:
-    """Return the request for a page of messages."""
+    """Return the request for a page of messages. A limit above 200 is lowered to that."""
     fields = {
         "all": str(options.show_all).lower(),
         "from": options.sender,

@@ -28,6 +28,7 @@ class Options(msgspec.Struct, frozen=True):
 
     paths: tuple[str, ...] = ()
     seconds: float | None = None
+    """How long the lease lasts; `None` for the daemon's default."""
     why: str = ""
     shared: bool = False
     release: bool = False
@@ -36,7 +37,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_request(options: Options) -> Request:
-    """Return the request that lists, takes or releases leases. Raise `UsageError` if options contradict each other."""
+    """Return the request that lists, takes or releases leases.
+
+    Raise `UsageError` if options contradict each other, if a path is missing, or if the lease would last too long.
+    """
     takes = options.seconds is not None or options.why or options.shared or options.local
     if options.here and (options.release or options.paths):
         raise UsageError("lease: --here is for the list; for a lease on this host only: --local")
@@ -59,7 +63,7 @@ def to_request(options: Options) -> Request:
 
 
 def to_text(document: Document, options: Options, cwd: str, screen: Screen) -> Iterator[str]:
-    """Yield a line for each lease that was listed, taken or released."""
+    """Yield a line for each lease that was listed, taken or released. Paths below `cwd` are shown relative to it."""
     from fairlead.cli.support.mail_text import table
     from fairlead.text import duration, one_line
 
@@ -104,7 +108,7 @@ def _scope(row: Document) -> str:
 
 
 def _relative_path(row: Document, cwd: str) -> str:
-    """Return the path of a lease, relative if it is below the working folder."""
+    """Return the path of a lease, relative if it is below the folder `cwd`."""
     from fairlead.text import one_line
 
     path: str = row["path"]

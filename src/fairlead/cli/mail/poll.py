@@ -36,16 +36,20 @@ class Options(msgspec.Struct, frozen=True):
 
     format: str = "text"
     wait: float = 0.0
+    """Seconds."""
     verbose: bool = False
 
 
 def to_request(options: Options, wait: float, poll_id: str) -> Request:
-    """Return the request for new mail within `wait` seconds. By `poll_id`, unprinted mail can be requeued."""
+    """Return the request that waits for new mail for at most `wait` seconds.
+
+    `poll_id` identifies the mail in the response. Mail that cannot be printed is queued again by this id.
+    """
     return Request("POST", "poll", {"wait": wait, "format": options.format, "id": poll_id, "receipt": True})
 
 
 def to_text(document: Document, options: Options) -> Iterator[str]:
-    """Yield the mail in the requested format."""
+    """Yield the mail in the requested format. Without mail, only the formats `text` and `json` yield something."""
     if options.format == "json":
         yield json.dumps(document)
     elif document["messages"]:
@@ -56,7 +60,7 @@ def to_text(document: Document, options: Options) -> Iterator[str]:
 
 
 def exit_code(document: Document, options: Options) -> int:
-    """Return 3 if there was no mail. In the formats for scripts that the client runs, return 0."""
+    """Return the exit code: 3 if there was no mail, else 0. In the formats `hook` and `context` it is always 0."""
     return _NO_MAIL if options.format in {"text", "json"} and not document["messages"] else 0
 
 
@@ -103,7 +107,7 @@ def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
 
 
 def _ask(options: Options, caller: Caller) -> Document:
-    """Wait for mail. If the daemon stops meanwhile, ask the next one for the rest of the time."""
+    """Wait for mail and return it; no messages if the time is up. If the daemon stops meanwhile, ask the next one."""
     deadline = current().started_at + options.wait
     poll_id = f"poll-{current().message_key()}"  # the same at each attempt, so that a lost answer loses no mail
     while True:
@@ -121,7 +125,7 @@ def _ask(options: Options, caller: Caller) -> Document:
 
 
 def _print(document: Document, options: Options, caller: Caller) -> None:
-    """Print the mail. If that fails, have the daemon requeue it."""
+    """Print the mail. If that fails, have the daemon queue it again, and raise `FairleadError`."""
     try:
         current().begin_printing(document["id"])
         print_lines(to_text(document, options))

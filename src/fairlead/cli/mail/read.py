@@ -1,4 +1,4 @@
-"""`fairlead read`: a whole message."""
+"""`fairlead read`: shows one message and marks it as read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def to_request(number: int) -> Request:
-    """Return the request for a message."""
+    """Return the request for the message with this number."""
     return Request("GET", f"messages/{number}")
 
 

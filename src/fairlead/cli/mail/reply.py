@@ -18,7 +18,10 @@ from fairlead.errors import UsageError
 
 
 def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:
-    """Return the request that sends the answer. Raise `UsageError` if it is empty."""
+    """Return the request that answers the message with this number. Raise `UsageError` if `body` is empty.
+
+    `now` is the Unix time, `key` the default idempotency key. With `to_all`, everyone in the thread gets the answer.
+    """
     if not body.strip():
         raise UsageError("reply: there is nothing to send; give a text, --file FILE, or a lone dash for stdin")
     return Request("POST", f"messages/{number}/reply", {"body": body, "all": to_all, **draft.fields(now, key)})

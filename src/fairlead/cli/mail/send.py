@@ -35,18 +35,23 @@ class Draft(msgspec.Struct, frozen=True):
     subject: str = ""
     body: str | None = None
     file: str | None = None
+    """The file that contains the text; `-` is stdin."""
     request: bool = False
     ack: bool = False
     intent: str | None = None
     deadline: float | None = None
-    """Seconds from now."""
+    """Seconds from now; `None` for no deadline."""
     urgent: bool = False
     low: bool = False
     priority: str | None = None
     key: str = ""
+    """The idempotency key; "" for a default one."""
 
     def fields(self, now: float, key: str) -> dict[str, object]:
-        """Return the fields of the request. `key` is the default idempotency key: a request may be sent twice."""
+        """Return the fields of the request that the options set. `now` is the Unix time.
+
+        `key` is the default idempotency key. Every message needs one, because a request may be sent twice.
+        """
         priority = "urgent" if self.urgent else "low" if self.low else "normal"
         intent = "request" if self.request else "ack" if self.ack else "inform"
         if self.deadline is not None and intent == "inform":
@@ -60,7 +65,10 @@ class Draft(msgspec.Struct, frozen=True):
         }
 
     def body_source(self, word: str = "") -> tuple[str, str]:
-        """Return the text and the file to read it from. One of them is empty. The file `-` is stdin."""
+        """Return the text, and the file to read it from. One of them is "". The file `-` is stdin.
+
+        `word` is the text on the command line, which applies unless an option gives the text.
+        """
         if self.file is not None:
             return "", self.file
         text = self.body if self.body is not None else word
@@ -68,10 +76,11 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def split_words(words: Sequence[str], to: Sequence[str], draft: Draft) -> tuple[list[str], str]:
-    """Return the recipients and the text. The text is the last word, unless that can only be a recipient.
+    """Return the recipients and the text. The text is the last word, or "" if every word is a recipient.
 
-    `words` has a mark at the position of the first option. With a subject, a plain word before the mark may be a
-    recipient, too.
+    The last word is a recipient if it is the only one and `to` is empty, if an option gives the text, or if there is a
+    subject and it looks like a name and precedes all options. `to` are the values of `--to`. `words` has a mark at the
+    position of the first option. Raise `UsageError` if `to` is given and words other than the text are left.
     """
     index = words.index(_FIRST_OPTION) if _FIRST_OPTION in words else len(words)
     names = [word for word in words if word != _FIRST_OPTION]
@@ -91,7 +100,10 @@ def _is_text(names: Sequence[str], before_options: int, draft: Draft) -> bool:
 
 
 def to_request(names: Sequence[str], body: str, draft: Draft, now: float, key: str) -> Request:
-    """Return the request that sends the message. Raise `UsageError` if there is no recipient, or no text."""
+    """Return the request that sends a message. Raise `UsageError` without a recipient, or without text and subject.
+
+    `now` is the Unix time, `key` the default idempotency key.
+    """
     if not names:
         raise UsageError("send: to whom? Name an agent; fairlead agents lists them")
     if not (body.strip() or draft.subject.strip()):
@@ -100,7 +112,7 @@ def to_request(names: Sequence[str], body: str, draft: Draft, now: float, key: s
 
 
 def to_text(document: Document) -> Iterator[str]:
-    """Yield the recipients and the number of the message."""
+    """Yield one line with the number of the message and its recipients."""
     from fairlead.cli.support.mail_text import sent_line
 
     yield sent_line(document)
@@ -141,7 +153,7 @@ class _SendCommand(Command):
     """Marks the position of the first option among the words. Click does not keep the order of words and options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, with the mark before the first option."""
+        """Parse the words of a command line, with the mark before the first option."""
         options = ("--", *(name for param in self.params for name in param.opts if isinstance(param, click.Option)))
         first = next((index for index, word in enumerate(args) if word.partition("=")[0] in options), len(args))
         return super().parse_args(ctx, [*args[:first], _FIRST_OPTION, *args[first:]] if first < len(args) else args)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def to_request(number: int | None) -> Request:
-    """Return the request for the counts, or for the deliveries of a message."""
+    """Return the request for the deliveries of a message or, if `number` is `None`, for the counts."""
     return Request("GET", "status" if number is None else f"messages/{number}/ledger")
 
 
 def to_text(document: Document, number: int | None, screen: Screen) -> Iterator[str]:
-    """Yield the counts, or the delivery status of the message."""
+    """Yield the delivery status of the message or, if `number` is `None`, the counts of mail and what is owed."""
     return _counts(document) if number is None else _deliveries(document, screen)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_request(folder: str, *, show_all: bool) -> Request:
-    """Return the request for the tasks. `folder` is the client's folder that contains them."""
+    """Return the request for the tasks. `folder` is the client's configuration folder, which contains them."""
     return Request("GET", "tasks", {"all": str(show_all).lower(), "folder": folder})
 
 

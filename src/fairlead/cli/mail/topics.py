@@ -23,7 +23,7 @@ _NAME = (("NAME", "the topic, with or without its #"),)
 
 
 def to_request(action: str, topic: str = "") -> Request:
-    """Return the request of a subcommand. Raise `UsageError` if it lacks the topic."""
+    """Return the request of the subcommand `action`. Raise `UsageError` if `join` or `leave` has no topic."""
     if action == "list":
         return Request("GET", "topics")
     if not topic:

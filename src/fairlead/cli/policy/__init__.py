@@ -1,1 +1,1 @@
-"""Commands about the policy file: write, check, explain and test it."""
+"""Commands about the policy file: write, check, show, explain, test and trust it."""

@@ -1,4 +1,4 @@
-"""`fairlead explain`: which rules were evaluated for an event, which matched, and what the client would be told."""
+"""`fairlead explain`: shows which rules are evaluated for an event, which match, and how the client is answered."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING_TO_EXPLAIN = (
 
 
 _MAX_ENTRIES = 6
-"""How many files or programs of one kind are shown."""
+"""How many files or programs of each kind of effect are shown."""
 _MAX_ENTRY = 200
 
 
@@ -48,7 +48,7 @@ class Options(msgspec.Struct, frozen=True):
 
     @property
     def names_call(self) -> bool:
-        """Whether the options describe the call to explain. Otherwise a payload does."""
+        """Whether the options describe the call to explain. Otherwise the payload on stdin does."""
         return not (self.tool is None and self.command is None and self.file is None)
 
 
@@ -56,7 +56,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_event(options: Options, payload: Mapping[str, Any], folder: str) -> Event:
-    """Return the event to explain: the call of the options, or the payload. `folder` is absolute."""
+    """Return the event to explain: the call that the options describe or, if they describe none, that of the payload.
+
+    `folder` is the absolute path of the agent's folder. It replaces that of the payload only if `--cwd` is given.
+    """
     fields = to_call(options) if options.names_call else dict(payload)
     if options.cwd is not None:
         fields["cwd"] = folder
@@ -66,7 +69,10 @@ def to_event(options: Options, payload: Mapping[str, Any], folder: str) -> Event
 
 
 def to_call(options: Options) -> dict[str, Any]:
-    """Return the payload of a tool call. Raise `UsageError` if the tool needs a command or a file."""
+    """Return the tool's name and its input, as fields of a payload.
+
+    Raise `UsageError` if the tool's name is misspelt, or if it needs a command or a file that is not given.
+    """
     client = client_named(DEFAULT_CLIENT)
     shell = client.default_tools["shell"]
     tool = options.tool or (shell if options.command is not None else client.default_tools["file_write"])
@@ -87,7 +93,7 @@ def to_call(options: Options) -> dict[str, Any]:
 def to_text(explanation: Explanation, *, every_rule: bool = False) -> Iterator[str]:
     """Yield what a call does, the policy files, the rules, hook files and commands, and the verdict.
 
-    For a tool call only rules that matched are shown, unless `every_rule` is set.
+    For a tool call, only the rule that decides is shown, or the rules that matched, unless `every_rule` is set.
     """
     yield explanation.event
     if explanation.effects is not None:
@@ -158,7 +164,7 @@ def _deciding_rules(explanation: Explanation) -> Iterator[str]:
 
 
 def _verdict_remark(explanation: Explanation, *, every_rule: bool) -> str:
-    """Return the condition of the verdict, and why no rule objects to a call."""
+    """Return what follows the verdict: its condition and, if no rule objects to a call, why; "" if there is neither."""
     condition = f", {explanation.condition}" if explanation.condition else ""
     if explanation.effects is None or explanation.verdict != "no objection":
         return condition

@@ -1,7 +1,7 @@
 """Explains what a policy would do with an event: the rules evaluated, the commands to run. Runs nothing.
 
-The hooks that a policy lists are not asked, so their answer is not known. That of a file that is not trusted is: it
-denies.
+The hooks that a policy lists are not asked, so their answers are not known, with one exception: a hook file that is not
+trusted denies.
 """
 
 from __future__ import annotations
@@ -41,35 +41,41 @@ class Explanation(msgspec.Struct, frozen=True):
     """How the policy treats an event."""
 
     event: str
+    """The event's name, subject and input, on one line."""
     files: tuple[str, ...]
+    """The policy files."""
     verdict: str
+    """`block`, `no objection`, or a permission such as `ask`."""
     warnings: tuple[str, ...] = ()
     """Which of the files were deleted and still apply, and what ends that."""
     condition: str | None = None
-    """The condition of the verdict: that the commands pass, that no hook decides otherwise."""
+    """The condition of the verdict, such as "if the command passes"; `None` if it has none."""
     otherwise: str | None = None
     """What happens if the condition does not hold."""
     told: str | None = None
     """The reason that the agent reads, or the user if the verdict is `ask`."""
     exit_code: int = 0
+    """The exit code of the hook that the client runs."""
     message: str | None = None
     """A message to the user."""
     context: str | None = None
     """Text that is added to the model's context."""
     afterwards: str | None = None
-    """What the integrity check does after the tool has run."""
+    """What the integrity check does after the tool has run; `None` if it does nothing."""
     looked: tuple[RuleCheck, ...] = ()
+    """The rules that were evaluated, in order."""
     commands: tuple[str, ...] = ()
+    """The commands that would run, each with when it runs and what its failure does."""
     effects: CallEffects | None = None
     """What a tool call does as the guards understand it; `None` for other events."""
     hooks: tuple[HookFileState, ...] = ()
     """The hook files that the policy lists. None was asked."""
     denied_by: str | None = None
-    """The hook file that denies the event, because it is not trusted as it is."""
+    """The hook file that denies the event, because its current content is not trusted; `None` if none does."""
 
 
 def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
-    """Parse a payload. A missing event name, session or folder is filled in."""
+    """Parse a payload. A missing event name becomes PreToolUse, a missing session or folder the one that is given."""
     whole = {"hook_event_name": "PreToolUse", "session_id": session_id, "cwd": folder, **payload}
     name = whole["hook_event_name"]
     if isinstance(name, str) and name.strip():
@@ -80,7 +86,7 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 def explain(
     event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState, ...] = (), warnings: tuple[str, ...] = ()
 ) -> Explanation:
-    """Evaluate an event under a policy with these hook files, but run no command and ask no hook."""
+    """Evaluate an event under a policy, whose hook files are `hooks`. Run no command and ask no hook."""
     planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
     refused = [hook for hook in hooks if hook.problem] if event.can_block and not output.blocked else []
@@ -111,14 +117,14 @@ def explain(
 
 
 def _describe(event: Event) -> str:
-    """Return the event, its subject and its input on one line."""
+    """Return one line with the event's name, its subject, and its input or prompt."""
     fields = getattr(event, "tool_input", {})
     detail = client_named(event.client).summary_of(fields) or getattr(event, "prompt", None) or ""
     return one_line(f"{event.event_name} {event.subject} {detail}", _MAX_EVENT_LENGTH)
 
 
 def _afterwards(event: Event, layers: tuple[Layer, ...]) -> str | None:
-    """Return what the integrity check does after a call whose effects on files are not known."""
+    """Return what the integrity check does after a call that may change files; `None` if it does nothing."""
     settings = merge_layers(layers).pre_tool_use
     is_checked = isinstance(event, PreToolUse) and client_named(event.client).may_change_files(event.tool_name)
     if not is_checked or not settings.uneditable_files or settings.integrity == "off":
@@ -144,7 +150,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
 
 
 def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
-    """Yield the checks. To those that did not match, add the text that the rule was compared with."""
+    """Yield the checks. The reasons of those that did not match get the text that the rule was compared with."""
     for index, check in enumerate(verdict.checks):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= index), "")
         is_named = subject and not check.matched
@@ -185,7 +191,7 @@ def _check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[RuleChe
 
 
 def _command(step: Step, planned: Plan) -> str:
-    """Return a command, when it runs, and what its failure does."""
+    """Return one line with a command, when it runs, and what its failure does."""
     first, *more = step.run.strip().splitlines() or [""]
     when = f"only if a changed file matches {' or '.join(step.when)}" if step.when else ""
     limit = f"timeout {step.timeout:g} s" if step.timeout else ""
@@ -203,7 +209,7 @@ def _on_failure(step: Step, planned: Plan) -> str:
 
 
 def _conditions(planned: Plan) -> tuple[str | None, str | None]:
-    """Return what the verdict depends on, and what happens otherwise."""
+    """Return what the verdict depends on, and what happens otherwise. Either is `None` if there is nothing to say."""
     deciding = [step for step in planned.steps if not step.observes]
     if not deciding or planned.on_failure == "never":
         return None, None

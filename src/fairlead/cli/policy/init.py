@@ -61,11 +61,13 @@ class Draft(msgspec.Struct, frozen=True):
 
     text: str
     about: str
+    """What the file contains, in a few words."""
     lines: tuple[str, ...]
+    """Details to print: what was found or copied."""
 
 
 def _refuse_to_replace(folder: Path, options: Options) -> None:
-    """Raise `FairleadError` if the folder has a policy, or a conclaude policy that a new file would replace."""
+    """Raise `FairleadError` if the folder has a policy that a new file would replace, unless `--force` is given."""
     if options.force:
         return
     if own_file := _first(folder, _OURS):
@@ -97,7 +99,7 @@ def _deleted(folder: Path) -> str:
 
 
 def _first(folder: Path, names: Iterable[str]) -> Path | None:
-    """Return the first path that exists. A broken link exists, too."""
+    """Return the path of the first of these names that exists in the folder, even as a broken link; else `None`."""
     return next((folder / name for name in names if os.path.lexists(folder / name)), None)
 
 
@@ -171,7 +173,7 @@ def _content(source: Path) -> bytes:
 
 
 def _write(folder: Path, text: str) -> str | None:
-    """Write the file. Return the name under which the previous one is kept."""
+    """Write the policy file. Return the name under which the previous one is kept; `None` if there was none."""
     before = _first(folder, _OURS)
     kept = _keep(before) if before else None
     _put(folder / NAME, text.encode(), _MODE)
@@ -181,7 +183,10 @@ def _write(folder: Path, text: str) -> str | None:
 
 
 def _keep(before: Path) -> str:
-    """Copy the previous file, so that the folder is never without a policy. A link is copied as a link."""
+    """Copy the previous file to one that ends with `.bak`, and return the name of the copy. A link is copied as a link.
+
+    It is not renamed, so that the folder is never without a policy.
+    """
     kept = before.with_name(f"{before.name}.bak")
     if before.is_symlink():
         temporary = before.with_name(f"{before.name}.{os.getpid()}.tmp")
@@ -217,7 +222,10 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 def to_text(
     folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
 ) -> Iterator[str]:
-    """Yield what was written, or would be, and the next steps. `kept` is the name of the previous file."""
+    """Yield what was written, or would be, and the next steps.
+
+    `kept` is the name under which the previous file is kept. `is_installed` is whether the hooks are installed next.
+    """
     yield f"{'wrote' if is_written else 'would write'} {folder / NAME}: {draft.about}"
     yield from (f"  {line}" for line in draft.lines)
     if kept:

@@ -34,7 +34,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def run_test(test: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> Outcome:
-    """Evaluate the payload of a test, and compare the verdict with the expected one."""
+    """Evaluate the payload of a test under `layers`, and compare the verdict and its reason with what is expected.
+
+    `layer` is the layer that has the test. A payload or a guard that raises an error makes the test fail.
+    """
     try:
         explanation = explain(event_of(test.payload, "test", layer.folder), layers)
     except FairleadError as error:
@@ -124,7 +127,7 @@ def _layers_in(folder: str) -> tuple[Layer, ...]:
 
 
 def _tests_beside(layer: Layer) -> Iterator[PolicyTest]:
-    """Yield the tests of the folder beside the policy."""
+    """Yield the tests in the YAML files of `FOLDER` beside the policy. Raise `PolicyError` if one is not valid."""
     folder = f"{layer.folder}/{FOLDER}"
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     for name in names:

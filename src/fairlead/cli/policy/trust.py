@@ -45,15 +45,19 @@ class ListedFile(msgspec.Struct, frozen=True):
     file: str
     digest: str
     at: float
+    """The Unix time at which it was trusted."""
     state: str
-    """`trusted`, `changed` since then, or `missing`."""
+    """`trusted`, `changed` since it was trusted, or `missing`."""
 
 
 # -- what is shown -------------------------------------------------------------------------------------
 
 
 def to_text(file: str, text: bytes, before: TrustedFile | None, layer: Layer) -> Iterator[str]:
-    """Yield what a person is asked to trust: the file or its changes, and the settings that need the trust to apply."""
+    """Yield what a person is asked to trust: the file or its changes, and the settings that apply only with the trust.
+
+    `before` is the version that is trusted so far; `None` if there is none.
+    """
     yield from changes_to_text(file, text, before)
     withheld = withheld_settings(layer, ())
     if withheld:
@@ -162,7 +166,10 @@ def untrust(*, path: str, assume_yes: bool) -> int:
 
 
 def _policy_at(path: str) -> str:
-    """Return the policy file at a path: the file itself, or the nearest one of a folder."""
+    """Return the policy file at a path: the file itself or, for a folder, the nearest one in it or above it.
+
+    The user-wide file is not considered. Raise `UsageError` if there is none.
+    """
     if not os.path.lexists(path):
         raise UsageError(f"{path}: no such file or folder")
     if not os.path.isdir(path):

@@ -1,4 +1,4 @@
-"""Shows a person the file to trust, and records the trust."""
+"""Shows a person a file to trust, and records the trust if the person confirms it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ class HookFileError(FairleadError):
 
 
 def is_hook_file(path: str) -> bool:
-    """Return whether a path names a Python file."""
+    """Return whether a path ends with `.py` and is not a folder. The file may be missing."""
     return path.endswith(".py") and not os.path.isdir(path)
 
 
 def trust_hook_file(path: str, *, assume_yes: bool) -> None:
-    """Trust a hook file and the modules of the project that it imports, as they are now, if a person confirms it."""
+    """Trust a hook file and the modules of the project that it imports, as they are now, if a person confirms it.
+
+    Raise `UsageError` if the file cannot be read, `HookFileError` if it cannot be a hook file, and `PersonRequired` if
+    no person confirms it.
+    """
     file = os.path.abspath(path)
     try:
         with open(file, "rb") as stream:
@@ -55,7 +59,11 @@ def trust_hook_file(path: str, *, assume_yes: bool) -> None:
 def record_trust(
     file: str, text: bytes, modules: Mapping[str, str] | None = None, interpreter: str = "", *, assume_yes: bool
 ) -> None:
-    """Record that a file is trusted as it is now, if a person confirms it."""
+    """Record that a file is trusted with the content `text`, if a person confirms it. Else raise `PersonRequired`.
+
+    For a hook file, `modules` are the digests of its imports by path, and `interpreter` is the Python that runs it.
+    Raise `TrustError` if the record cannot be written.
+    """
     require_person(f"trust {file}", assume_yes=assume_yes)
     try:
         write_trusted(file, text, modules, interpreter)
@@ -65,7 +73,7 @@ def record_trust(
 
 
 def changes_to_text(file: str, text: bytes, before: TrustedFile | None) -> Iterator[str]:
-    """Yield the changes of a file since a person trusted it, or the whole file."""
+    """Yield a diff of a file since a person trusted it or, if `before` is `None`, all lines of the file."""
     from fairlead.text import printable_lines
 
     new = printable_lines(text.decode(errors="replace"))
@@ -82,7 +90,11 @@ def changes_to_text(file: str, text: bytes, before: TrustedFile | None) -> Itera
 def to_text(
     file: str, text: bytes, before: TrustedFile | None, modules: Mapping[str, str], interpreter: str
 ) -> Iterator[str]:
-    """Yield what a person is asked to trust: the file or its changes, its imports, and its interpreter."""
+    """Yield what a person is asked to trust: the file or its changes, its imports, and its interpreter.
+
+    `before` is the version that is trusted so far, `modules` are the digests of the imports by path, and `interpreter`
+    is "" for the Python of Fairlead.
+    """
     yield from changes_to_text(file, text, before)
     known = before.modules if before is not None else {}
     for module, digest in sorted(modules.items()):

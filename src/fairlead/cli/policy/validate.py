@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _MAX_PATTERNS = 40
-"""How many patterns are listed for a person."""
+"""How many patterns the text lists. `--json` has all of them."""
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
@@ -74,7 +74,10 @@ class Result(msgspec.Struct, frozen=True):
 
 
 def check(target: str) -> Result:
-    """Check a policy file, or the files that apply in a folder."""
+    """Check a policy file, or the files that apply in a folder. Mistakes are part of the result, and are not raised.
+
+    A policy without mistakes is kept as the last good version.
+    """
     try:
         checked = find_checked_layers(target)
         files = tuple(map(_checked, checked.layers))
@@ -94,9 +97,9 @@ def check(target: str) -> Result:
 
 
 def find_checked_layers(target: str) -> LoadedPolicy:
-    """Return the policy of a file, or those that apply in a folder, also of deleted files, with warnings about these.
+    """Return the policy of a file, or those that apply in a folder, nearest first, with those of deleted files.
 
-    Raise `PolicyError` if one is not valid.
+    Warnings name the deleted files. Raise `PolicyError` if there is no file, or if one is not valid.
     """
     if not os.path.isdir(target):
         if not os.path.lexists(target):
@@ -118,7 +121,7 @@ def _missing(target: str) -> Diagnostic:
 
 
 def _keep_last_good(target: str) -> tuple[str, ...]:
-    """Keep a valid policy as the last good version, as an event in that folder would. Return what prevents it.
+    """Keep a valid policy as the last good version, as an event in that folder would. Return warnings about it.
 
     Only a policy that an event would load by itself is kept, so that this grants nothing that an event would not.
     """
@@ -156,7 +159,7 @@ def _rules(policy: Policy) -> int:
 
 
 def _commands(value: Any) -> int:
-    """Count the commands in a policy, in any section."""
+    """Return how many commands a policy, or a part of it, contains."""
     if isinstance(value, PolicyCommand):
         return 1
     if isinstance(value, msgspec.Struct):
@@ -167,7 +170,7 @@ def _commands(value: Any) -> int:
 
 
 def _guards(layers: Sequence[Layer]) -> Iterator[str]:
-    """Yield the guards that are not in a list of rules. Most are on unless the file turns them off."""
+    """Yield the guards that are on and have no list of rules, and the value of `bash.unparsable`."""
     tools = merge_layers(layers).pre_tool_use
     switches = {
         "protectOwnFiles": tools.protect_own_files,
@@ -180,7 +183,7 @@ def _guards(layers: Sequence[Layer]) -> Iterator[str]:
 
 
 def _has_root(layer: Layer) -> bool:
-    """Return whether the file lies in the folder that it applies to; the user-wide file does not."""
+    """Return whether the file is in the folder that it applies to. The user-wide file is not."""
     return os.path.dirname(os.path.abspath(layer.file)) == layer.folder.rstrip("/")
 
 
@@ -208,7 +211,7 @@ def to_text(result: Result) -> Iterator[str]:
 
 
 def describe_count(pattern: PatternMatches) -> str:
-    """Return how many files a pattern matches, in words."""
+    """Return in words how many files a pattern matches now, with a hint if it has one."""
     number = _plural(pattern.count, "file") if pattern.count else "no file"
     if not pattern.complete:
         number = f"{number} or more" if pattern.count else "no file among the first that were checked"

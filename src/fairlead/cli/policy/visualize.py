@@ -42,11 +42,13 @@ class ShownRule(msgspec.Struct, frozen=True):
     matches: str = ""
     """How many files it matches now, in words; empty for a rule without a file pattern."""
     count: int | None = None
+    """`None` for a rule without a file pattern."""
     files: tuple[str, ...] = ()
+    """The first of the matched files."""
 
 
 def shown_rules(layers: Sequence[Layer], only: str | None) -> Iterator[ShownRule]:
-    """Yield the rules of all layers, with the files that they match now."""
+    """Yield the rules of all layers, or only those named `only`, with the files that they match now."""
     matched = {(matches.policy, matches.setting): matches for matches in matched_files(layers)}
     for layer in layers:
         for name in RULES if only is None else (only,):
@@ -85,7 +87,7 @@ def _tool_rule(entry: dict[str, Any]) -> str:
 
 
 def _details(entry: dict[str, Any], **defaults: str) -> str:
-    """Return the values that are not the default, in parentheses."""
+    """Return the values of an entry that are not the default, in parentheses; "" if all are."""
     others = [f"{key}: {entry[key]}" for key, default in defaults.items() if entry.get(key, default) != default]
     return f" ({', '.join(others)})" if others else ""
 
@@ -94,7 +96,7 @@ def _details(entry: dict[str, Any], **defaults: str) -> str:
 
 
 def to_text(rules: Sequence[ShownRule], *, show_all: bool) -> Iterator[str]:
-    """Yield the rules by file, and the files that they match."""
+    """Yield the rules below their policy file, each with the first files that it matches. `show_all` shows more."""
     policy = ""
     for rule in rules:
         if rule.policy != policy:

@@ -1,1 +1,1 @@
-"""Commands about sessions: list and wait, act on one, answer its questions, look back."""
+"""Commands about sessions: list them, wait for one, act on one, answer its questions, show their history."""

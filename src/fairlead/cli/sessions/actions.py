@@ -32,10 +32,10 @@ _ARGUMENTS = (("ID", "the id of a session; its first characters are enough"),)
 
 
 def find_session(sessions: Sequence[Session], given: str) -> Session:
-    """Return the only session whose id starts with `given`. Raise `UsageError` if there is none, or more than one.
+    """Return the session whose id starts with `given`. Raise `UsageError` if none does, or more than one.
 
-    A complete id names its session, although the ids of its subagents start with it. Otherwise a main session that runs
-    is preferred.
+    Of several, the one whose id is equal to `given` is returned, else the only main session that runs, else the only
+    main session. If none of these exists, they are too many.
     """
     matches = [session for session in sessions if session.id.startswith(given)] if given else []
     equal = [session for session in matches if session.id == given]
@@ -66,7 +66,7 @@ def to_clipboard(text: str) -> str:
 
 
 def to_document(session: Session, message: str) -> str:
-    """Return the JSON that `--json` prints."""
+    """Return the text that `--json` prints: the session's id and the message, as JSON."""
     return json.dumps({"session": session.id, "message": message})
 
 
@@ -74,7 +74,7 @@ def to_document(session: Session, message: str) -> str:
 
 
 def _session_command(name: str, example: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Return the decorator of a command whose first argument is a session."""
+    """Return a decorator that makes a function a command. The first argument of the command is the id of a session."""
 
     def decorate(function: Callable[..., int]) -> click.Command:
         argument = click.argument("session", metavar="ID", shell_complete=complete_sessions)
@@ -97,7 +97,7 @@ def _done(session: Session, message: str, *, as_json: bool) -> int:
 
 
 def _main_of(session: Session, sessions: Sequence[Session]) -> Session:
-    """Return the main session of a subagent, which has the pane."""
+    """Return the main session of a subagent, which has the tmux pane. A main session is returned unchanged."""
     by_id = {known.id: known for known in sessions}
     while session.parent in by_id:
         session = by_id[session.parent]

@@ -38,14 +38,19 @@ class Options(msgspec.Struct, frozen=True):
     """The words and options of the command line."""
 
     question: str = ""
+    """The id of a question; "" to list the open ones."""
     decision: str | None = None
     reason: str = ""
     choose: tuple[str, ...] = ()
+    """The answers to the questions that need a choice, in order."""
     as_json: bool = False
 
 
 def to_request(options: Options) -> tuple[str, str, dict[str, Any] | None]:
-    """Return the method, path and body of the request. Raise `UsageError` if the options contradict each other."""
+    """Return the method, path and body of the request. The body of a GET is `None`.
+
+    Raise `UsageError` if options contradict each other, or if the decision is missing.
+    """
     if not options.question:
         if options.reason or options.choose:
             raise UsageError("--reason and --choose need the id of a question; see fairlead answer")
@@ -98,7 +103,7 @@ def _question_lines(question: dict[str, Any]) -> Iterator[str]:
 
 
 def to_result(document: dict[str, Any], options: Options) -> str:
-    """Return the result of an answer, in one line."""
+    """Return one line with the decision and the question that it answers."""
     question = document["question"]
     verb = "denied" if options.decision == "deny" else "answered" if options.choose else "allowed once"
     verb += f" on {one_line(question['host'])}" if question.get("host") else ""

@@ -42,11 +42,13 @@ class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
     since: str = "today"
+    """A text for `parse_since`."""
     project: str = ""
     search: str = ""
     session: str = ""
     limit: int | None = None
     before: str = ""
+    """The cursor of the page to show; "" for the first one."""
     host: str = ""
     here: bool = False
     as_json: bool = False
@@ -56,7 +58,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def parse_since(text: str, now: float) -> str:
-    """Return a time as the daemon's API expects it: Unix time, or `left`. Raises `UsageError`."""
+    """Return a time as the daemon's API expects it: Unix time, or `left`. Raise `UsageError` if the text is no time."""
     if text == "left":
         return text
     if text in {"today", "yesterday"}:
@@ -70,7 +72,10 @@ def parse_since(text: str, now: float) -> str:
 
 
 def to_path(options: Options, now: float, cwd: str) -> str:
-    """Return the path of the request."""
+    """Return the path and query of the request. Raise `UsageError` if options are wrong or contradict each other.
+
+    `now` is the Unix time, `cwd` the folder that `--project` is relative to.
+    """
     if options.here and options.host:
         raise UsageError("history: give one of --here and --host")
     team = {"host": options.host} if options.host else {} if options.here else {"team": "true"}
@@ -116,7 +121,7 @@ def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[st
 
 
 def _others_lines(others: OtherHosts, now: float) -> Iterator[str]:
-    """Yield why sessions of the other hosts are missing or old; nothing if the list is complete."""
+    """Yield why sessions of the other hosts are missing or not current; nothing if the list is complete."""
     why = f": {one_line(others.why, 300)}" if others.why else ""
     if others.state == "old":
         yield f"the other hosts are shown as of {ago(others.at, now)}{why}"
@@ -170,7 +175,7 @@ def _session_line(session: HistorySession, now: float, host_width: int = 0) -> s
 
 
 def _match_lines(page: HistoryPage, columns: int) -> Iterator[str]:
-    """Yield the matching texts, below the session of each."""
+    """Yield the matching texts, each below the session that contains it."""
     if not page.matches:
         yield "nothing found"
     last = ("", "")

@@ -39,7 +39,7 @@ _MAX_QUESTION = 60
 
 
 def state_name(session: Session) -> str:
-    """Return a session's state in one word."""
+    """Return a session's state in one word: `working`, `idle`, `attention` or `ended`."""
     if session.ended is not None:
         return "ended"
     if isinstance(session.state, AttentionNeeded):
@@ -48,7 +48,10 @@ def state_name(session: Session) -> str:
 
 
 def running_sessions(sessions: Iterable[Session]) -> list[Session]:
-    """Return the sessions that have not ended. The parent of a subagent is the nearest ancestor among them."""
+    """Return the sessions that have not ended.
+
+    A subagent whose parent has ended gets the nearest ancestor that has not ended as its parent.
+    """
     by_id = {session.id: session for session in sessions}
     live = []
     for session in by_id.values():
@@ -80,7 +83,7 @@ def to_line(sessions: Iterable[Session], now: float, costs: Costs = Costs()) -> 
 
 
 def to_text(sessions: Sequence[Session], now: float) -> Iterator[str]:
-    """Yield two lines for each session, those that need the user first."""
+    """Yield one or two lines for each session, those that need the user first."""
     from fairlead.tui import folder_name, row_texts
 
     if not sessions:
@@ -122,14 +125,14 @@ def to_tree(
     costs: Costs | None = None,
     hosts: Iterable[HostSessions] = (),
 ) -> Iterable[str]:
-    """Return the rows of `fairlead watch` as plain text."""
+    """Return the rows of `fairlead watch` as plain text, each at most `columns` cells wide."""
     from fairlead.tui import View, plain_view
 
     return plain_view(sessions, View(show_ended=show_ended), now, columns, costs, hosts=hosts)
 
 
 def to_document(sessions: Iterable[Session], now: float, costs: object = None) -> dict[str, object]:
-    """Return the document that `--json` prints."""
+    """Return the document that `--json` prints. It has `costs` only if they are given."""
     return {"now": now, **({"costs": costs} if costs else {}), "sessions": _rows(sessions, now)}
 
 
@@ -157,23 +160,26 @@ class WaitOptions(msgspec.Struct, frozen=True):
     """The options of `wait`."""
 
     until: str
+    """`attention`, `idle` or `ended`."""
     session: str = ""
+    """The first characters of a session's id; "" for all sessions."""
     timeout: float = inf
+    """Seconds."""
 
 
 def find_attention(sessions: list[Session]) -> str | None:
-    """Return the id of a session that needs the user."""
+    """Return the id of the first session that needs the user; `None` if none does."""
     return next((s.id for s in sessions if state_name(s) == "attention"), None)
 
 
 def find_idle(sessions: list[Session]) -> str | None:
-    """Return the id of a session if all sessions that run are idle."""
+    """Return the id of the first session that runs if all that run are idle; `None` if not, or if none runs."""
     live = [session for session in sessions if session.ended is None]
     return live[0].id if live and all(state_name(s) == "idle" for s in live) else None
 
 
 def find_ended(sessions: list[Session]) -> str | None:
-    """Return `ended` if all sessions have ended."""
+    """Return `ended` if all sessions have ended, else `None`."""
     return None if any(session.ended is None for session in sessions) else ENDED
 
 
@@ -187,7 +193,7 @@ _CONDITIONS: dict[str, Callable[[list[Session]], str | None]] = {
 
 
 def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
-    """Apply one event of the daemon's stream to the known sessions."""
+    """Apply one event of the daemon's stream to `known`, the sessions by id. Heartbeats and costs are ignored."""
     if kind == "session":
         session = msgspec.convert(data, Session)
         known[session.id] = session
@@ -199,7 +205,10 @@ def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
 
 
 def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
-    """Return what `wait` prints, and the sessions that meet the condition; `None` if the time is up."""
+    """Return what `wait` prints, and the sessions that meet the condition; `None` and `[]` if the time is up.
+
+    Raise `UsageError` if no id starts with the given one, and `DaemonUnavailable` if the daemon stops.
+    """
     deadline = monotonic() + options.timeout
     document = request_sessions()
     known = {session.id: session for session in _to_sessions(document["sessions"])}
@@ -219,9 +228,9 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
 
 
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the events of the stream until the deadline.
+    """Yield the kind and the data of each event of the stream, and the kind `timeout` at the deadline.
 
-    The first event is empty, so that the caller checks the current sessions first.
+    The first event has the kind "", so that the caller checks the current sessions first.
     """
     yield "", None
     while (left := deadline - monotonic()) > 0:
@@ -234,17 +243,17 @@ def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
 
 
 def request_sessions() -> Any:
-    """Return the daemon's document of all sessions."""
+    """Return the daemon's document of all sessions. Start a daemon if there is none."""
     return request_daemon("GET", "/v1/sessions")
 
 
 def _to_costs(document: dict[str, Any]) -> Costs | None:
-    """Return the costs of today; `None` from a daemon of an earlier version."""
+    """Return the costs of today; `None` if the daemon is of an earlier version, which does not send them."""
     return msgspec.convert(document["costs"], Costs) if "costs" in document else None
 
 
 def _to_hosts(document: dict[str, Any]) -> tuple[HostSessions, ...]:
-    """Return the sessions of other hosts; none from a daemon of an earlier version."""
+    """Return the sessions of other hosts; `()` if the daemon is of an earlier version, which does not send them."""
     return msgspec.convert(document.get("hosts", ()), tuple[HostSessions, ...])
 
 

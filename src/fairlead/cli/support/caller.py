@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class Caller(NamedTuple):
-    """The agent and session on whose behalf a mail command asks, and its output format."""
+    """The agent and session on whose behalf a mail command asks, and its output format.
+
+    `name` and `session` are "" if the options were not given. The daemon then identifies the agent by its process.
+    """
 
     name: str = ""
     session: str = ""
@@ -22,7 +25,7 @@ class Caller(NamedTuple):
 
 
 def caller_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add `--as`, `--session` and `--json` to a command, whose first argument becomes a `Caller`."""
+    """Add `--as`, `--session` and `--json` to a command. Its function gets them as its first argument, a `Caller`."""
 
     @wraps(function)
     def run(*, as_name: str, session: str, session_id: str, as_json: bool, **options: Any) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def find_client(name: str, scope: str | None) -> Client:
-    """Return the client of that name. Raise `UsageError` if there is none, or it has no such scope."""
+    """Return the client of that name. Raise `UsageError` if there is none, or if it has no such scope (`None`: any)."""
     try:
         client = client_named(name)
     except UnknownClientError as error:
@@ -29,7 +29,7 @@ def find_client(name: str, scope: str | None) -> Client:
 
 
 def parse_version(client: Client, text: str | None) -> Version | None:
-    """Return the version of the client that `--client-version` names; `None` without the option."""
+    """Parse `--client-version`; `None` if the option was not given. Raise `FairleadError` if it is not a version."""
     return None if text is None else client.installer.parse_version(text)
 
 
@@ -46,7 +46,7 @@ def client_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def version_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add `--client-version` to a command."""
+    """Return a decorator that adds `--client-version` to a command. `what` begins its help, such as "Install for"."""
     program = client_named(DEFAULT_CLIENT).installer.PROGRAM
     return click.option(
         "--client-version",
@@ -57,7 +57,7 @@ def version_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., An
 
 
 def scope_option(help_text: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add `--scope` to a command; by default its help describes every scope."""
+    """Return a decorator that adds `--scope` to a command. By default, its help describes every scope."""
     scopes = client_named(DEFAULT_CLIENT).installer.SCOPES
     described = "; ".join(f"{scope}: {text}" for scope, text in scopes.items())
     return click.option(

@@ -43,7 +43,7 @@ class _FixedParams(click.Command):
         return self._fixed_params
 
     def make_parser(self, ctx: click.Context) -> Any:
-        """Return the parser for a command line: a copy of the cached one, which has no state but the context."""
+        """Return a parser for one command line: a copy of the cached parser, which has no state but the context."""
         if self._parser is None:
             self._parser = super().make_parser(ctx)
         parser = copy(self._parser)
@@ -51,12 +51,12 @@ class _FixedParams(click.Command):
         return parser
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Return the option `--help`."""
+        """Return the option `--help`, which prints to the stdout of the invocation; `None` if the command has none."""
         return _printing_help(super().get_help_option(ctx))
 
 
 class Command(_FixedParams):
-    """A command whose help shows examples and exit codes, and whose texts may begin with a dash."""
+    """A command whose help shows examples and exit codes, and whose arguments may be texts that begin with a dash."""
 
     allow_extra_args = True  # `parse_args` refuses them, with our own message
 
@@ -68,14 +68,20 @@ class Command(_FixedParams):
         exit_codes: Sequence[tuple[int, str]] = (),
         **settings: Any,
     ) -> None:
-        """Take the help texts for arguments, examples and exit codes. All other parameters are Click's."""
+        """Take the parts of the help that Click does not have, and Click's own parameters.
+
+        `arguments` are names with their descriptions, `exit_codes` are codes with their meanings.
+        """
         super().__init__(*args, **{"context_settings": _SETTINGS, **settings})
         self.arguments = arguments
         self.examples = examples
         self.exit_codes = exit_codes
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of a command line. Raise `UsageError` if there are too many."""
+        """Parse the words of a command line into `ctx.params`, and return an empty list.
+
+        Raise the `UsageError` of Fairlead if there are too many words, and that of Click for any other mistake.
+        """
         try:
             rest = super().parse_args(ctx, mark_texts(args))
         except click.UsageError as error:
@@ -89,7 +95,7 @@ class Command(_FixedParams):
         return []
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help."""
+        """Write the help: usage, text, arguments, options, examples and exit codes."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         if self.arguments:
@@ -108,13 +114,16 @@ class Command(_FixedParams):
 
 
 def mark_texts(args: Sequence[str]) -> list[str]:
-    """Mark words such as `- a list` and `-5 degrees`, which Click would take for options. After `--` all are texts."""
+    """Return the words with a mark on those that Click would take for options, such as `- a list` and `-5 degrees`.
+
+    Words after `--` are not marked, because Click takes none of them for an option.
+    """
     end = args.index("--") if "--" in args else len(args)
     return [f"{_MARK}{word}" if _is_text(word) else word for word in args[:end]] + list(args[end:])
 
 
 def unmark(value: Any) -> Any:
-    """Return a value, or a tuple of values, without the mark."""
+    """Return a text, or a tuple of texts, without the mark, and any other value unchanged."""
     if isinstance(value, tuple):
         return tuple(map(unmark, value))
     return value.removeprefix(_MARK) if isinstance(value, str) else value
@@ -131,7 +140,7 @@ class Group(_FixedParams, click.Group):
     """A group of commands in sections. Each command is imported when it is run. One may be the default."""
 
     def __init__(self, entry: Entry, sections: Sequence[Section], **settings: Any) -> None:
-        """Make the group of an entry that has subcommands."""
+        """Take the entry of the group, the sections that contain its commands, and Click's own parameters."""
         super().__init__(
             entry.name,
             help=entry.about or entry.summary,
@@ -152,7 +161,7 @@ class Group(_FixedParams, click.Group):
         return list(self.entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command; `None` if it does not exist."""
+        """Import and return the command with this name; `None` if there is none."""
         del ctx
         entry = self.entries.get(cmd_name)
         command = self._groups.get(cmd_name) or (entry and load(entry))
@@ -161,7 +170,11 @@ class Group(_FixedParams, click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the subcommand, even after options. Without one, run the default, or print the help to stderr."""
+        """Parse the words of a command line, in which options may come before the subcommand.
+
+        Without a subcommand, the default one is parsed. If the group has no default, and there are no words, print the
+        help to stderr and exit with 1.
+        """
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         if self.entry.default:
@@ -174,14 +187,18 @@ class Group(_FixedParams, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand that the first word names. Raise `UsageError`, with a suggestion, if there is none."""
+        """Return the name of the subcommand, the subcommand itself, and the words after its name.
+
+        Raise `UsageError`, with a suggestion, if the first word names no subcommand. During a completion, return `None`
+        for name and subcommand instead.
+        """
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
             raise UsageError(unknown_command(args[0], self.entry.name, list(self.entries.values())))
         return args[0] if command else None, command, args[1:]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete subcommands and options, and the options of the default. Imports no other command."""
+        """Complete subcommands and options, and the options of the default. Imports no command but the default."""
         from click.shell_completion import CompletionItem
 
         commands = [
@@ -226,7 +243,7 @@ class Group(_FixedParams, click.Group):
 
 
 def _printing_help(option: click.Option | None) -> click.Option | None:
-    """Make `--help` print to the stdout of the invocation. Click prints to the stdout of the process."""
+    """Make `--help` print to the stdout of the invocation, not of the process as Click does. Return the same option."""
     if option is not None:
         option.callback = _print_help
     return option
@@ -246,7 +263,10 @@ def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> 
 
 
 def load(entry: Entry) -> click.Command:
-    """Import the command of an entry, or make its group."""
+    """Import and return the command of an entry or, if the entry has subcommands, make its group.
+
+    In the daemon, raise `CommandDeclined` for a command that needs a process of its own.
+    """
     from fairlead.cli.commands import Section
 
     if entry.subcommands:

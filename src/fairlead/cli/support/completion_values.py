@@ -15,7 +15,7 @@ _MAX_MESSAGES = 50
 
 
 def complete_agents(ctx: Context, param: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of agents."""
+    """Complete the names of this project's agents, and the recipients `User` and `everyone`."""
     del ctx, param
     agents = [(agent["name"], agent["presence"]) for agent in _ask("/v1/mail/agents?all=false").get("agents", ())]
     return _items([*agents, ("User", "the user"), ("everyone", "in this project")], incomplete)
@@ -35,7 +35,7 @@ def complete_topics(ctx: Context, param: Parameter, incomplete: str) -> list[Com
 
 
 def complete_messages(ctx: Context, param: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the numbers of messages."""
+    """Complete the numbers of the newest messages in the inbox."""
     del ctx, param
     rows = _ask(f"/v1/mail/inbox?all=true&limit={_MAX_MESSAGES}").get("messages", ())
     return _items([(str(row["id"]), f"{row['from']}: {row['subject'] or row['preview']}") for row in rows], incomplete)

@@ -1,4 +1,4 @@
-"""Asks the daemon, and starts one if there is none. Requests of the mail are made on behalf of an agent."""
+"""Asks the daemon, and starts one if there is none. Mail requests are made on behalf of an agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.cli.support.caller import Caller
 
     Document = dict[str, Any]
-    """The daemon's answer to a request."""
+    """The JSON object of the daemon's response."""
 
 LIST_EXIT_CODES = ((0, "shown, even if there is nothing"), (1, "failed; stderr says why"))
 """The exit codes of a command that lists something."""
@@ -38,8 +38,9 @@ class Request(NamedTuple):
 
     method: str
     path: str
-    """Below `/v1/mail/`."""
+    """The path below `/v1/mail/`."""
     fields: Mapping[str, object] = {}
+    """The query of a GET, and otherwise the body."""
 
 
 class MailRefused(FairleadError):
@@ -62,9 +63,11 @@ class _DaemonTooOld(FairleadError):
 
 
 def ask_mail(request: Request, caller: Caller, *, timeout: float = _MAIL_TIMEOUT) -> Any:
-    """Ask the daemon on behalf of the caller, and return its document. Start a daemon if there is none.
+    """Ask the daemon on behalf of the caller, and return the JSON of its response. Start a daemon if there is none.
 
-    If a daemon ends before it has answered, the request is sent again. Messages have an idempotency key for that.
+    The request is sent again if the daemon ends before it has answered, so messages have an idempotency key. An older
+    daemon that does not know the request is replaced. Raise `MailRefused` if the daemon refuses, and another
+    `FairleadError` if none answers within `timeout` seconds.
     """
     fields = {key: _as_text(value) for key, value in {**_claims(caller), **request.fields}.items()}
     path = f"/v1/mail/{request.path}"
@@ -81,7 +84,7 @@ def ask_mail(request: Request, caller: Caller, *, timeout: float = _MAIL_TIMEOUT
 
 
 def to_query(fields: Mapping[str, object]) -> str:
-    """Return the fields as the query of a URL. Importing `urllib.parse` would take 3 of 60 ms."""
+    """Return the fields as the query of a URL. Does not use `urllib.parse`, whose import takes 3 of 60 ms."""
     return "&".join(f"{key}={''.join(map(_quote, str(value).encode()))}" for key, value in fields.items())
 
 
@@ -90,7 +93,7 @@ def _quote(byte: int) -> str:
 
 
 def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> int:
-    """Print the document as JSON, or the lines of its text. Return the exit code."""
+    """Print the document as JSON if the caller wants JSON, else `lines`. Return the exit code, which is 0."""
     print_lines([json.dumps(document)] if caller.as_json else lines)
     return 0
 
@@ -102,7 +105,7 @@ def _claims(caller: Caller) -> dict[str, str]:
 
 
 def _as_text(value: object) -> object:
-    """Return a value that JSON can hold. A command line may contain bytes that are not valid text."""
+    """Return a value for JSON, in which bytes of the command line that are not valid text are replaced."""
     if isinstance(value, str):
         return value.encode(errors="surrogateescape").decode(errors="replace")
     return [_as_text(item) for item in value] if isinstance(value, list) else value
@@ -124,7 +127,10 @@ def _request(method: str, path: str, body: object, timeout: float) -> Any:
 
 
 def _raise_refusal(error: RequestRefused) -> None:
-    """Raise the mail error of the daemon's response, or `_DaemonTooOld` if the daemon does not know the request."""
+    """Raise the mail error of the daemon's response, or `_DaemonTooOld` if the daemon does not know the request.
+
+    Return if the response is neither.
+    """
     try:
         fields = json.loads(error.text)
         raise MailRefused(fields["kind"], fields["error"]) from None
@@ -135,7 +141,7 @@ def _raise_refusal(error: RequestRefused) -> None:
 
 
 def _stop_older_daemon(error: _DaemonTooOld) -> None:
-    """Stop a daemon that is older than this command, as an event would, and wait until it is gone."""
+    """Stop a daemon that is older than this command, and wait until it is gone. Raise `error` if it is not older."""
     from fairlead.daemon import is_newer
 
     if not is_newer(__version__, error.version):
@@ -151,7 +157,7 @@ def _stop_older_daemon(error: _DaemonTooOld) -> None:
 
 
 def user_mail() -> str:
-    """Return how much mail waits for the person, in a few words; "" if there is none, or no daemon answers."""
+    """Return how much mail waits for the user, in a few words; "" if there is none, or no daemon answers."""
     from fairlead.cli.support.mail_text import user_mail_text
 
     try:
@@ -162,7 +168,10 @@ def user_mail() -> str:
 
 
 def read_body(source: str) -> str:
-    """Read the text of a message from a file, or from stdin if the name is a dash."""
+    """Read the text of a message from the file `source`, or from stdin if `source` is a dash.
+
+    Raise `FairleadError` if it cannot be read, is too long or is not UTF-8, or if an agent names a file.
+    """
     from fairlead.mail import MAX_BODY_BYTES
 
     if source != "-" and session_in(current().environ):
@@ -190,9 +199,10 @@ def _read(source: str, limit: int) -> bytes:
 
 
 def request_daemon(method: str, path: str, body: object = None, *, timeout: float = _TIMEOUT) -> Any:
-    """Ask the daemon, and start one if there is none, unless `FAIRLEAD_NO_DAEMON` forbids that.
+    """Ask the daemon, and return the JSON or text of its response. Start a daemon if there is none.
 
-    If a daemon ends before it has answered, the request is sent to a new one.
+    If a daemon ends before it has answered, the request is sent to a new one. If `FAIRLEAD_NO_DAEMON` is set, none is
+    started. Raise `RequestRefused` if the daemon refuses, and another `FairleadError` if none answers.
     """
     try:
         return current().request(method, path, body, timeout=timeout)
@@ -205,7 +215,10 @@ def request_daemon(method: str, path: str, body: object = None, *, timeout: floa
 
 
 def ensure_daemon(*, wait: bool = True) -> None:
-    """Start a daemon if none answers. With `wait`, return once it answers."""
+    """Start a daemon if none answers. With `wait`, return once it answers.
+
+    Raise `FairleadError` if it cannot be started, or does not answer in time.
+    """
     if daemon_answers():
         return
     try:
@@ -220,7 +233,7 @@ def ensure_daemon(*, wait: bool = True) -> None:
 
 
 def daemon_answers() -> bool:
-    """Return whether a daemon answers."""
+    """Return whether a daemon answers a request for its status."""
     try:
         request("GET", "/v1/status")
     except DaemonUnavailable:

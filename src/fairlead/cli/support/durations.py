@@ -9,7 +9,7 @@ _MAX_DIGITS = 9
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds; `None` if the text is not a duration. Of several units, the largest comes first."""
+    """Return a duration in seconds; `None` if the text is not one. Of several units, the largest comes first."""
     if text[-1:] not in _UNITS:
         return _number(text)
     seconds, number, smallest = 0.0, "", float("inf")
@@ -34,7 +34,10 @@ def _number(text: str) -> float | None:
 
 
 def read_duration(option: str, text: str, *, positive: bool = False) -> float:
-    """Return the seconds. Raise `UsageError` if the text is not a duration, or if it is 0 and `positive` is set."""
+    """Return a duration in seconds. Raise `UsageError` if the text is not one, or if it is 0 and `positive` is set.
+
+    `option` is the name that begins the error's message.
+    """
     seconds = parse_duration(text)
     if seconds is None or (positive and not seconds):
         above = " above 0" if positive else ""

@@ -1,4 +1,4 @@
-"""A record of the journal as a line of text, or as JSON."""
+"""Formats a record of the journal as a line of text, or as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def record_to_json(record: Record) -> str:
 
 
 def record_to_text(record: Record, event: EventRecord | None, screen: Screen) -> str:
-    """Return a record on one line, in columns. `event` is the event that the record belongs to, if it is known."""
+    """Return a record on one line, in columns, cut to the width of the screen.
+
+    `event` is the event that the record belongs to; `None` if there is none or it is not known.
+    """
     *cells, reason = map(first_line, _cells(record, event))
     widths = _WIDE if screen.columns is None or screen.columns >= _MIN_WIDE_SCREEN else _NARROW
     cells[0] = cells[0][-widths[0] :]
@@ -68,7 +71,7 @@ def _cells(record: Record, event: EventRecord | None) -> tuple[str, ...]:
 
 
 def _asked(record: EventRecord) -> str:
-    """Return what the user was asked, or which error stopped the agent; "" for other events."""
+    """Return what the user was asked, or which error stopped the agent; "" for other events or if it is not known."""
     if record.event not in _ASKING:
         return ""
     client = client_or_default(record.client)
@@ -92,7 +95,7 @@ def _duration(seconds: float) -> str:
 
 
 def _with_colour(line: str, index: int, verdict: str, screen: Screen) -> str:
-    """Colour the verdict, unless it was cut."""
+    """Return the line with its verdict, which is at `index`, in colour, unless the verdict was cut."""
     end = index + len(verdict)
     if not screen.has_colour or not verdict or line[index:end] != verdict:
         return line

@@ -25,7 +25,7 @@ _NANOSECONDS = 1e9
 
 
 class Invocation:
-    """A command in a process of its own."""
+    """A command in a process of its own. The subclass `ServedInvocation` is for a command in the daemon."""
 
     is_served = False
     """Whether the daemon runs the command for a launcher."""
@@ -35,13 +35,16 @@ class Invocation:
         self.launch_id = launch_id
 
     def begin(self, entry: Entry) -> None:
-        """Called before a command runs."""
+        """Allow a command to run. In the daemon, raise `CommandDeclined` if it needs a process of its own."""
 
     def require_own_process(self, why: str) -> None:
-        """Called when the command can only continue in a process of its own."""
+        """Allow what needs a process. In the daemon, raise `CommandDeclined` with the reason `why`."""
 
     def check_records_read(self, amount: int) -> None:
-        """Called with the number of records or files that the command has read so far."""
+        """Allow a command that has read `amount` records or files to continue.
+
+        In the daemon, raise `CommandDeclined` if they are too many.
+        """
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -80,11 +83,11 @@ class Invocation:
         return sys.stdout.isatty()
 
     def stdin_is_terminal(self) -> bool:
-        """Return whether there is no file or pipe on stdin."""
+        """Return whether stdin is a terminal or closed, and thus neither a file nor a pipe."""
         return sys.stdin is None or sys.stdin.isatty()
 
     def columns(self, default: int = _DEFAULT_COLUMNS) -> int:
-        """Return the width of the terminal; the default if stdout is not a terminal."""
+        """Return `COLUMNS` if it is set, else the width of the terminal; `default` if stdout is not a terminal."""
         from shutil import get_terminal_size
 
         return get_terminal_size((default, 24)).columns
@@ -96,19 +99,19 @@ class Invocation:
         return sys.stdin.buffer.read(limit)
 
     def request(self, method: str, path: str, body: object = None, *, timeout: float = _TIMEOUT) -> Any:
-        """Ask the daemon, as `ipc.request` does."""
+        """Ask the daemon and return its response, as `ipc.request` does, with the same errors."""
         from fairlead.ipc import request
 
         return request(method, path, body, timeout=timeout)
 
     def begin_printing(self, mail_id: str) -> None:
-        """Record that mail is about to be printed."""
+        """Record in the receipt that mail is about to be printed. `mail_id` is the name of the receipt."""
         from fairlead.ipc import begin_printing
 
         begin_printing(mail_id)
 
     def give_receipt(self, mail_id: str) -> None:
-        """Record that mail was printed."""
+        """Record, by removing the receipt `mail_id`, that mail was printed."""
         from fairlead.ipc import give_receipt
 
         give_receipt(mail_id)
@@ -122,7 +125,7 @@ _current: ContextVar[Invocation] = ContextVar("invocation", default=Invocation()
 
 
 def current() -> Invocation:
-    """Return the invocation of the running command."""
+    """Return the invocation of the running command; by default, one for this process."""
     return _current.get()
 
 
@@ -143,7 +146,7 @@ class Screen(NamedTuple):
     """The terminal that text is printed to. The default is no terminal: nothing is cut or coloured."""
 
     columns: int | None = None
-    """`None`: no terminal."""
+    """The width in cells; `None` if it is not a terminal."""
     has_colour: bool = False
 
     def paint(self, style: str, text: str) -> str:
@@ -152,7 +155,7 @@ class Screen(NamedTuple):
 
 
 def stdout_screen() -> Screen:
-    """Describe stdout. There are colours only at a terminal, and never under NO_COLOR."""
+    """Return what is known of stdout. It has colours only at a terminal, and never with NO_COLOR or TERM=dumb."""
     invocation = current()
     if not invocation.stdout_is_terminal():
         return Screen()
@@ -162,17 +165,17 @@ def stdout_screen() -> Screen:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print each line to stdout."""
+    """Print each line to stdout of the invocation."""
     stdout = current().stdout
     for line in lines:
         print(line, file=stdout)
 
 
 def print_line(line: object, *, end: str = "\n") -> None:
-    """Print one line to stdout."""
+    """Print one line to stdout of the invocation."""
     print(line, end=end, file=current().stdout)
 
 
 def print_error(line: object) -> None:
-    """Print one line to stderr."""
+    """Print one line to stderr of the invocation."""
     print(line, file=current().stderr)

@@ -20,7 +20,11 @@ _RUNNING = "FAIRLEAD_RULES"
 
 
 def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rules: Iterable[str]) -> list[Problem]:
-    """Register all named hooks with the manager. Return the problems that concern the event."""
+    """Register the hooks that the command line names with the manager. Return the problems that concern the event.
+
+    `targets` are the values of `--hooks`, `rules` those of `--rules`. A file that cannot be loaded adds a problem, and
+    raises nothing.
+    """
     problems: list[Problem] = []
     for target in targets:
         problems += _include(manager, target)
@@ -37,13 +41,13 @@ def denies(problem: Problem) -> bool:
 
 
 def rules_env(rules: Iterable[str]) -> dict[str, str]:
-    """Return the environment variable that tells commands which rules files run them."""
+    """Return the variable that tells commands which rules files run them, in a dict; `{}` if there is no such file."""
     running = [*_running(), *(os.path.realpath(path) for path in rules)]
     return {_RUNNING: os.pathsep.join(running)} if running else {}
 
 
 def _rules(path: str) -> Rules:
-    """Read a rules file. Refuse it if one of its commands would run the same file again, without end."""
+    """Read a rules file. If one of its commands started this process, return only a problem: it would never end."""
     if os.path.realpath(path) in _running():
         message = "one of its commands runs it again; take `fairlead` with this --rules out of the file"
         return Rules(problems=(Problem(path, "$", message, dropped=True),))
@@ -101,7 +105,7 @@ def _describe(error: BaseException, path: str) -> str:
 
 
 def _line_of(error: BaseException, path: str) -> str:
-    """Return the line of the user's own file that raised the error."""
+    """Return the line of the file that raised the error, as the prefix `line 3: `; "" if the file is not involved."""
     path = os.path.abspath(path)
     lines = [t.tb_lineno for t in _tracebacks(error.__traceback__) if t.tb_frame.f_code.co_filename == path]
     return f"line {lines[-1]}: " if lines else ""

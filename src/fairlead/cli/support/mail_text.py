@@ -1,4 +1,4 @@
-"""Messages and deliveries as text. In the text of others, control characters are replaced, and each line is quoted."""
+"""Formats messages and deliveries. In text of others, control characters are replaced, and each line is quoted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_TITLE_LENGTH = 100
 
 
 def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
-    """Yield the rows in columns. On a terminal, words of `_COLOURS` are coloured."""
+    """Yield the rows in columns. If the screen has colours, cells that begin with a word of `_COLOURS` are coloured."""
 
     def painted(cell: str) -> str:
         colour = _COLOURS.get(cell.split(" ", 1)[0].rstrip(","))
@@ -36,18 +36,18 @@ def table(rows: Sequence[Sequence[str]], screen: Screen) -> Iterator[str]:
 
 
 def due(deadline: float, now: float) -> str:
-    """Return how much time is left until an answer is due."""
+    """Return how much time is left until an answer is due, or how late it is."""
     left = deadline - now
     return f"due in {duration(left)}" if left >= 0 else f"late by {duration(-left)}"
 
 
 def title(row: Row) -> str:
-    """Return what a message is about: its subject, or the start of its text."""
+    """Return what a message is about: its subject, the start of its text, or `(no text)`."""
     return one_line(row["subject"] or row.get("preview") or row.get("body", ""), _MAX_TITLE_LENGTH) or "(no text)"
 
 
 def marks(row: Row, now: float) -> str:
-    """Return what is special about a message: its priority, intent and deadline."""
+    """Return the priority, the intent and the deadline of a message, as far as they are special; "" if none is."""
     texts = [row["priority"]] if row["priority"] != "normal" else []
     texts += [row["intent"]] if row["intent"] != "inform" else []
     texts += [due(row["deadline"], now)] if row["deadline"] and not row.get("answered") else []
@@ -55,7 +55,7 @@ def marks(row: Row, now: float) -> str:
 
 
 def inbox_lines(rows: Iterable[Row], now: float, screen: Screen) -> Iterator[str]:
-    """Yield a line for each message."""
+    """Yield a line for each message, in columns."""
     return table(
         [
             (f"#{row['id']}", one_line(row["from"]), ago(row["at"], now), _stage(row), marks(row, now), title(row))
@@ -87,7 +87,7 @@ def _history(delivery: Row, now: float) -> str:
 
 
 def _on_host(delivery: Row, now: float) -> Iterator[str]:
-    """Yield where a delivery to another host is, until it was shown there."""
+    """Yield where a delivery to another host is; nothing if it was shown there, or if it is for this host."""
     host = one_line(delivery.get("host") or "")  # a daemon of an earlier version lacks the field
     if host and delivery["on_its_way"] and not delivery["bounced"]:
         yield f"on its way to {host} since {clock(delivery['on_its_way'], now)}"
@@ -96,7 +96,7 @@ def _on_host(delivery: Row, now: float) -> Iterator[str]:
 
 
 def message_lines(document: Row) -> Iterator[str]:
-    """Yield a whole message. Each line of its text is quoted, so that it cannot imitate our own lines."""
+    """Yield the lines of a message. Those of its text are quoted, so that they cannot imitate Fairlead's own lines."""
     message, now = document["message"], document["now"]
     to = ", ".join(map(one_line, message["to"]))
     special = marks(message, now)
@@ -124,7 +124,7 @@ def quoted(body: str) -> Iterator[str]:
 
 
 def _delivery_time(recipient: Row) -> str:
-    """Return when a recipient is shown the message."""
+    """Return in a few words when a recipient is shown the message."""
     if recipient["name"] == USER.name:
         return "the person"
     labels = {"now": "listening now", "gone": "gone: shown if it is resumed"}
@@ -143,7 +143,7 @@ def _remote_delivery_time(recipient: Row) -> str:
 
 
 def sent_line(document: Row) -> str:
-    """Return the number of a message that was sent, and when each recipient is shown it."""
+    """Return one line with the number of a message that was sent, and when each recipient is shown it."""
     if not document["new"]:
         return f"was sent already, as #{document['id']}"
     names = [f"{one_line(row['name'])} ({_delivery_time(row)})" for row in document["recipients"]]
@@ -154,7 +154,7 @@ def sent_line(document: Row) -> str:
 
 
 def user_mail_text(unread: int, owed: int) -> str:
-    """Return how much mail the person has, for a status line; "" if there is nothing."""
+    """Return how much mail the user has to read and to answer, for a status line; "" if there is none."""
     parts = [f"{unread} unread"] if unread else []
     parts += [f"{owed} to answer"] if owed else []
     return f"mail: {', '.join(parts)}" if parts else ""

@@ -1,4 +1,4 @@
-"""Types of options and arguments. Each raises `UsageError` with the option's name, the expected and the given value."""
+"""Types of options and arguments. Their `UsageError` names the option, and the expected and the given value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _ParamType(click.ParamType):  # type: ignore[type-arg]  # generic since Cl
 
 
 class Duration(_ParamType):
-    """Seconds, written as `30s`, `10m`, `2h`, `1d` or a plain number."""
+    """A duration in seconds, written as `30s`, `10m`, `2h`, `1d` or a plain number. `positive` excludes 0."""
 
     name = "duration"
 
@@ -27,14 +27,14 @@ class Duration(_ParamType):
         self._positive = positive
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the seconds."""
+        """Return the duration in seconds. A default that is a number is returned unchanged."""
         if isinstance(value, str):
             return read_duration(_label(param, ctx), unmark(value), positive=self._positive)
         return value
 
 
 class Number(_ParamType):
-    """A whole number. A message's number may be written as it is shown: `#12`."""
+    """A whole number from `lowest` to `highest`, by default without an upper limit. `#12` is accepted for 12."""
 
     name = "number"
 
@@ -43,7 +43,7 @@ class Number(_ParamType):
         self._highest = highest
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
+        """Return the number. A default that is a number is returned unchanged."""
         if not isinstance(value, str):
             return value
         text = unmark(value)
@@ -56,7 +56,7 @@ class Number(_ParamType):
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]  # generic since Click 8.2
-    """One of a few words."""
+    """One of a few words, in exactly this spelling."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the word."""
@@ -79,7 +79,7 @@ class Text(_ParamType):
 
 
 class CallerPath(click.Path):
-    """A path, kept as it is written. Click's checks are made in the working folder of the invocation."""
+    """A path, returned as it is written. Click checks it in the working folder of the invocation, unless it is `-`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
@@ -89,7 +89,7 @@ class CallerPath(click.Path):
 
 
 MESSAGE = Number()
-"""The number of a message."""
+"""The type of a message's number."""
 
 
 def _label(param: click.Parameter | None, ctx: click.Context | None) -> str:

@@ -28,10 +28,11 @@ class PersonRequired(FairleadError):
 
 
 def require_person(action: str, *, assume_yes: bool = False) -> None:
-    """Return if a person confirms an action; raise `PersonRequired` below an agent's session, or without a terminal.
+    """Ask a person at the terminal to confirm an action. Raise `PersonRequired` if it is not confirmed.
 
-    `action` completes a sentence: "remove the hooks". `assume_yes` is the option `--yes`: it replaces the confirmation,
-    but an agent is still refused.
+    It is also raised below an agent's session, or without a terminal. `action` completes the sentence "This will …",
+    such as "remove the hooks". `assume_yes` is the option `--yes`, which replaces the confirmation, but does not permit
+    an agent to run the command.
     """
     refuse_below_session(action)
     if assume_yes:
@@ -44,7 +45,10 @@ def require_person(action: str, *, assume_yes: bool = False) -> None:
 
 
 def refuse_below_session(action: str) -> None:
-    """Raise `PersonRequired` if this process is a descendant of an agent's session."""
+    """Raise `PersonRequired` if this process is a descendant of an agent's session.
+
+    `action` completes the sentence "Only a person can …".
+    """
     client = client_above(os.environ)
     if client is not None:
         raise PersonRequired(

@@ -15,7 +15,10 @@ _MIN_SIMILARITY = 0.6
 
 
 def unknown_command(word: str, group: str, entries: Sequence[Entry]) -> str:
-    """Return one line about an unknown command. It suggests a subcommand, a similar command, or an event."""
+    """Return one line about an unknown command. It suggests a subcommand, a similar command, or an event.
+
+    `group` is the name of the group in which the command was looked up, `entries` are the commands of that group.
+    """
     similar = _most_similar(word, [entry.name for entry in entries])
     with_subcommand = [entry for entry in entries if word in {below.name for below in entry.subcommands}]
     suggestions = [f"{entry.name} {word}" for entry in with_subcommand] or similar
@@ -30,7 +33,10 @@ def unknown_command(word: str, group: str, entries: Sequence[Entry]) -> str:
 
 
 def _events(word: str, *, is_sole: bool) -> list[str]:
-    """Return the event that a word names in another spelling: `pre_tool_use` for `PreToolUse`."""
+    """Return a suggestion for the event that a word names in another spelling, such as `pre_tool_use`; else nothing.
+
+    `is_sole` is whether there is no other suggestion. Then an event with a similar name is suggested, too.
+    """
     from fairlead.events import HookEvent
 
     event = HookEvent.find(word) or (HookEvent.nearest(word) if is_sole else None)

@@ -1,4 +1,4 @@
-"""Waits for mail at a Stop that no daemon answered: starts a daemon, and requests the wait as soon as it answers."""
+"""Waits for mail after an event that no daemon answered: starts a daemon, and requests the wait once it answers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ _NO_DAEMON = "fairlead: no daemon answers, so this agent waits for no mail; see 
 
 
 def applies(event: Event, output: HookOutput) -> bool:
-    """Return whether an agent that may stop has to wait for mail instead."""
+    """Return whether an agent that `output` allows to stop has to wait for mail instead (`stay: always`)."""
     return isinstance(event, Stop) and not output.blocked and _stay_mode(event) == "always"
 
 
 def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
-    """Wait for mail and return the exit code. Without a daemon the agent stops, and the user is told why."""
+    """Wait for mail, answer the client, and return the exit code. `answer` is the stdout of the event's answer.
+
+    Without a daemon the agent stops, with that answer or, if it is empty, with a message to the user about the daemon.
+    If a launcher is installed, it replaces this process, and the function does not return.
+    """
     code = _wait(event, payload, options, answer)
     if code is not None:
         return code
@@ -37,7 +41,10 @@ def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
 
 
 def wake(event: Event, payload: bytes, options: Options) -> int:
-    """Wait in the background for mail that wakes the session. Without a daemon nothing wakes it."""
+    """Wait for mail that wakes the session, while the client continues, and return the exit code.
+
+    Return 0 without waiting if the session does not have `stay: wake`, or if no daemon answers.
+    """
     return (_wait(event, payload, options, b"") if _stay_mode(event, is_answered=False) == "wake" else 0) or 0
 
 
@@ -69,7 +76,7 @@ def _stay_mode(event: Event, *, is_answered: bool = True) -> str:
 
 
 def _daemon_answers() -> bool:
-    """Start a daemon if there is none, and return whether one answers in time."""
+    """Start a daemon if there is none, and return whether one answers within `DAEMON_TIMEOUT`."""
     from fairlead.daemon import start_on_demand
 
     deadline = monotonic() + DAEMON_TIMEOUT

@@ -1,1 +1,1 @@
-"""`fairlead team`: several hosts as one team."""
+"""Commands about a team of hosts: join it, show it, change its members, and prepare its relay."""

@@ -25,7 +25,7 @@ class TeamRefused(FairleadError):
 
 
 def find_host(document: Document, name: str, states: tuple[str, ...]) -> Document:
-    """Return the host of a status document that has this name and one of these states. Raise `UsageError` otherwise."""
+    """Return the host in a status document with this name and one of the states, or raise `UsageError`."""
     matching = [host for host in document["hosts"] if host["name"] == name]
     fitting = [host for host in matching if host["state"] in states]
     if fitting:
@@ -122,7 +122,7 @@ def leave(*, force: bool, yes: bool) -> int:
 
 
 def in_transit_text(document: Document) -> str:
-    """Return how many packets are on their way to each host."""
+    """Return one line with how many packets are on their way, in all and to each host."""
     rows = [f"{host['on_its_way']} to {host['name']}" for host in document["hosts"] if host["on_its_way"]]
     return f"{document['on_its_way']} packets are on their way ({', '.join(rows)})"
 

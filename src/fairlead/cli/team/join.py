@@ -36,7 +36,11 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def source_of(options: Options, before: Membership | None, variable: str) -> RelaySource:
-    """Return the source of the relay's URL. `variable` is the value of `PGSERVICE`, for when no option is given."""
+    """Return the source of the relay's URL: that of the options, else of the membership `before`, else `variable`.
+
+    `variable` is the value of `PGSERVICE`, which names a service. Raise `UsageError` if the options name more than one
+    source, or if there is none.
+    """
     from fairlead.team import RelaySource
 
     given = [value for value in (options.url, options.url_file, options.service) if value]
@@ -56,7 +60,7 @@ def source_of(options: Options, before: Membership | None, variable: str) -> Rel
 
 
 def members_of(hosts: Sequence[Host], certificates: Sequence[Certificate]) -> list[Host]:
-    """Return the members according to the relay. They are not trusted before a person has compared their keys."""
+    """Return the members according to the relay, sorted by name. They are trusted once a person has compared keys."""
     removed = {cert.host for cert in certificates if cert.verdict == "removed"}
     members = {(cert.host, cert.key) for cert in certificates if cert.verdict == "member" and cert.host not in removed}
     return sorted((host for host in hosts if (host.id, host.key) in members), key=lambda host: host.name)
@@ -124,7 +128,7 @@ def join(**given: object) -> int:
 
 
 def _register(relay: Relay, name: str, source: RelaySource, options: Options) -> tuple[Membership, bool]:
-    """Register this host, ask a person to confirm, and return its membership and whether it founded the team.
+    """Register this host, ask a person to confirm, and return its membership and whether it founds the team.
 
     The identity is written to disk before the relay knows it, so that a second attempt uses the same one. If the person
     does not confirm, or an error occurs, the relay forgets this host, so that its name is free for another attempt.
@@ -137,7 +141,7 @@ def _register(relay: Relay, name: str, source: RelaySource, options: Options) ->
     try:
         welcome = relay.connect(hello)
     except TeamError as error:
-        if not isinstance(error, RelayUnreachable):  # otherwise the relay may know the host
+        if not isinstance(error, RelayUnreachable):  # if it was unreachable, it may know the host already
             remove_membership()
         raise
     try:
@@ -168,7 +172,7 @@ def _save_identity(name: str, source: RelaySource) -> str:
 
 
 def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
-    """Yield the result of joining, and the next step."""
+    """Yield the result of joining, with the key of this host (`own`), and the next step."""
     from fairlead.team import fingerprint
 
     yield f"{'founded a team' if is_founder else 'joined'} as {own.name}, with the key"
@@ -182,11 +186,14 @@ def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
 def _confirm_membership(
     relay: Relay, welcome: Welcome, unfinished: Membership, options: Options
 ) -> tuple[Membership, bool]:
-    """Ask a person to confirm the members. Return the membership, and whether this host is the first one."""
+    """Ask a person to confirm the members. Return the membership, and whether this host is the first one.
+
+    Raise `PersonRequired` without the confirmation, and `RelayRefused` if the relay's members are not as expected.
+    """
     from fairlead.team import Anchor
 
     hosts, certificates = relay.hosts(), relay.certificates()
-    # The relay has a team without hosts if the first one began to join, and its person did not confirm.
+    # The relay has a team without hosts if its first host began to join, but no person confirmed it.
     is_first = welcome.is_founder or (not certificates and all(host.id == unfinished.host for host in hosts))
     anchors: tuple[Anchor, ...]
     if is_first:

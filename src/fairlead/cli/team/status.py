@@ -29,7 +29,7 @@ _CONNECTIONS = {
 
 
 def to_text(document: Document, screen: Screen) -> Iterator[str]:
-    """Yield the lines of the status."""
+    """Yield the lines of the status. `document` is the daemon's answer to `/v1/team`."""
     from fairlead.text import duration, one_line
 
     if not document["in_team"]:
