@@ -46,7 +46,7 @@ def test_a_stop_is_blocked_five_times_and_then_the_person_is_told(home: DaemonHo
     assert done[0].stderr.startswith(MISSING)
     blocked = f"fairlead: {check}, so the event is blocked. Reinstall Fairlead if this continues\n"
     assert done[0].stderr.endswith(blocked)
-    assert done[5].stderr.endswith(f"fairlead: blocked 5 times in a row, so the event now passes, although {check}\n")
+    assert done[5].stderr.endswith(f"fairlead: blocked 5 times, so the event now passes, although {check}\n")
 
 
 def test_what_keeps_no_agent_going_is_blocked_each_time(home: DaemonHome) -> None:

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -172,6 +173,21 @@ def test_a_stream_ends_with_the_daemon_and_refusals_are_raised() -> None:
         list(stream_events("/s", timeout=TIMEOUT, at=path))
     with pytest.raises(DaemonUnavailable, match="no daemon is running"):
         list(stream_events("/s", timeout=TIMEOUT, at=f"/tmp/{os.getpid()}-none.sock"))
+
+
+def test_a_stream_ends_at_its_deadline_although_events_arrive_all_the_time() -> None:
+    chunk = b"%x\r\n%s\r\n" % (len(EVENTS), EVENTS)
+
+    def send_events(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(STREAM)
+        with suppress(OSError):  # until the reader is gone
+            while True:
+                connection.sendall(chunk)
+
+    with server(send_events) as path, pytest.raises(DaemonNotResponding):
+        for _ in stream_events("/s", timeout=TIMEOUT, deadline=monotonic() + 0.2, at=path):
+            pass
 
 
 async def test_an_event_loop_reads_the_same_responses() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -336,6 +337,18 @@ def test_a_process_that_cannot_be_started_is_logged(home: Path, monkeypatch: pyt
     assert (home / "notify.log").read_text() == (
         f"{NOTE.title}: cannot start the sending process: [Errno 2] No such file or directory: '/nowhere/python'\n"
     )
+
+
+def test_the_result_is_reported_although_the_exit_code_is_not_known(home: Path) -> None:
+    """If SIGCHLD is ignored, no child can be waited for."""
+    codes: Queue[int] = Queue()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        send(NOTE, desktop=False, then=codes.put)
+        assert codes.get(timeout=30) == NO_DESKTOP | NO_CHANNEL
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert home
 
 
 def test_a_log_that_cannot_be_written_does_not_prevent_sending(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.process import Ancestry, ancestry_of, process_start_time
+from fairlead.process import Ancestry, ancestry_of, command_line, process_start_time
 from fairlead.process._table import MAX_ANCESTORS, Row, _rows_from_ps
 
 SHOW = "import os; from fairlead.process import ancestry_of; print(ancestry_of(os.getpid()).{})"
@@ -31,6 +31,17 @@ def test_a_process_comes_first_then_its_parent_then_theirs() -> None:
         (os.getppid(), process_start_time(os.getppid())),
     )
     assert processes[-1][0] == 1 or len(processes) >= 2  # in a container that hides it, less
+
+
+def test_the_command_line_has_every_argument_and_no_more() -> None:
+    command = [sys.executable, "-c", "input(1)", "", "two words"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.read(1) == b"1"  # it runs: before that, the system shows no arguments
+        assert command_line(child.pid) == command
+        child.stdin.write(b"\n")
+    assert command_line(child.pid) == []
 
 
 def test_the_ancestors_of_a_grandchild_include_us() -> None:

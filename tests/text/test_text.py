@@ -117,6 +117,7 @@ def test_costs_counts_and_times_are_short() -> None:
     assert [cost_text(None, 2), cost_text(1.2)] == ["cost unknown", "$1.20"]
     assert cost_text(0, 2) == "$0.00, cost of 2 unknown"
     assert [compact_number(tokens) for tokens in (999, 31_250, 999_499, 1_200_000)] == ["999", "31k", "999k", "1.2M"]
+    assert [compact_number(tokens) for tokens in (9_949_999, 9_950_000, 123_400_000)] == ["9.9M", "10M", "123M"]
     assert [ago(at, 100.0) for at in (99.5, 40.0)] == ["now", "1m00s ago"]
 
 

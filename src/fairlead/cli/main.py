@@ -93,10 +93,11 @@ def _run(args: list[str]) -> int:
     from fairlead.cli.support.invocation import Invocation, running_for
 
     launch_id = ""
-    if _LAUNCHED in args:  # the launcher adds it with an id: in front of a command, but behind the words of a hook
-        index = args.index(_LAUNCHED)
-        launch_id = args[index + 1].partition(",")[0] if index == 0 and len(args) > 1 else ""
-        args = args[:index] + args[index + 2 :]
+    if args[:1] == [_LAUNCHED] and len(args) > 1:  # the launcher puts it in front of a command, with an id
+        launch_id = args[1].partition(",")[0]
+        args = args[2:]
+    elif args[-2:-1] == [_LAUNCHED]:  # and behind the words of a hook, whose event is misspelt
+        args = args[:-2]
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")  # a character that the terminal cannot show is no error

@@ -45,7 +45,7 @@ def block_unchecked(args: Sequence[str]) -> tuple[int, str]:
         return 1, ""
     what = f"the check `{section}` of {file} could not be made"
     if event in _BLOCK_CONTINUES and _count_block(args) > MAX_BLOCKS:
-        return 1, f"fairlead: blocked {MAX_BLOCKS} times in a row, so the event now passes, although {what}"
+        return 1, f"fairlead: blocked {MAX_BLOCKS} times, so the event now passes, although {what}"
     return 2, f"fairlead: {what}, so the event is blocked. Reinstall Fairlead if this continues"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fairlead.ipc._errors import RequestRefused, daemon_error
@@ -47,18 +49,21 @@ def request(method: str, path: str, body: object = None, *, timeout: float = _TI
     return json.loads(response.body) if is_json else response.body.decode()
 
 
-def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterator[tuple[str, Any]]:
+def stream_events(
+    path: str, *, timeout: float, deadline: float = inf, at: str | None = None
+) -> Iterator[tuple[str, Any]]:
     """Yield the kind and the decoded JSON of each event of a stream. A heartbeat is yielded as `("", None)`.
 
-    Returns when the daemon closes the connection. Raises `DaemonUnavailable` if there is no daemon, if it refuses, or
-    if it sends nothing for `timeout` seconds. `at` is the path of the socket, by default that of this user's daemon.
+    Returns when the daemon closes the connection. Raises `DaemonUnavailable` if there is no daemon, if it refuses, if
+    it sends nothing for `timeout` seconds, and at the `deadline`, a time of `monotonic()`, also while events arrive.
+    `at` is the path of the socket, by default that of this user's daemon.
     """
     import json
 
     socket_path, parser, events = at or socket_file(), ResponseParser(), EventStreamParser()
     parser.is_endless = True
     try:
-        pieces = _receive(socket_path, encode_request("GET", path), timeout, parser)
+        pieces = _receive(socket_path, encode_request("GET", path), timeout, parser, deadline)
         for piece in pieces:
             if parser.status and parser.status not in OK:
                 raise RequestRefused(parser.status, piece + b"".join(pieces))
@@ -68,8 +73,13 @@ def stream_events(path: str, *, timeout: float, at: str | None = None) -> Iterat
         raise daemon_error(error, socket_path, timeout) from None
 
 
-def _receive(socket_path: str, sent: bytes, timeout: float, parser: ResponseParser) -> Iterator[bytes]:
-    """Send a request, and yield the body of the response in pieces as they arrive, some of them empty."""
+def _receive(
+    socket_path: str, sent: bytes, timeout: float, parser: ResponseParser, deadline: float = inf
+) -> Iterator[bytes]:
+    """Send a request, and yield the body of the response in pieces as they arrive, some of them empty.
+
+    Raises `TimeoutError` after `timeout` seconds without data, and at the deadline.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(socket_path)
@@ -77,6 +87,11 @@ def _receive(socket_path: str, sent: bytes, timeout: float, parser: ResponsePars
             connection.sendall(sent)
         while not parser.is_complete:
             data = b""
+            if deadline != inf:
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                connection.settimeout(min(timeout, left))
             with suppress(ConnectionResetError):  # the end of the connection
                 data = connection.recv(_READ_SIZE)
             yield parser.feed(data)

@@ -107,10 +107,12 @@ def _spawn(stdin: int, log: int) -> int:
 
 def _reap(pid: int, then: OnDone | None) -> None:
     """Wait for the process, which would otherwise stay a zombie until the daemon ends, and report the result."""
-    with suppress(ChildProcessError):
+    code = NO_DESKTOP | NO_CHANNEL
+    with suppress(ChildProcessError):  # SIGCHLD is ignored: the result is not known
         _, status = os.waitpid(pid, 0)
-        if then is not None:
-            then(os.waitstatus_to_exitcode(status) & (NO_DESKTOP | NO_CHANNEL))
+        code &= os.waitstatus_to_exitcode(status)
+    if then is not None:
+        then(code)
 
 
 @contextmanager

@@ -156,7 +156,7 @@ def command_line(pid: int) -> list[str]:
                 words = file.read(_MAX_COMMAND_LINE)
         except OSError:
             return []
-        return words.decode(errors="replace").split("\0")
+        return words.decode(errors="replace").removesuffix("\0").split("\0") if words else []
     return _command_line_from_ps(pid)
 
 

@@ -53,7 +53,9 @@ def cost_text(dollars: float | None, unknown: int = 0) -> str:
 
 
 def compact_number(number: int) -> str:
-    """Return a number in a few cells, rounded to thousands or tenths of a million: 999, 31k, 1.2M."""
+    """Return a number in a few cells, rounded to thousands, tenths of a million or millions: 999, 31k, 1.2M, 12M."""
     if number < 1000:  # noqa: PLR2004 - a thousand
         return str(number)
-    return f"{number / 1000:.0f}k" if number < 999_500 else f"{number / 1e6:.1f}M"  # noqa: PLR2004 - rounds to a million
+    if number < 999_500:  # noqa: PLR2004 - rounds to less than a million
+        return f"{number / 1000:.0f}k"
+    return f"{number / 1e6:.1f}M" if number < 9_950_000 else f"{number / 1e6:.0f}M"  # noqa: PLR2004 - to ten millions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from functools import partial
-from time import localtime, mktime, monotonic, time
+from time import monotonic, time
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from textual.app import App
 from textual.containers import Container
 
 from fairlead.paths import socket_file
-from fairlead.text import cell_width, fit, wrap_line
+from fairlead.text import cell_width, fit, start_of_day, wrap_line
 from fairlead.tui._actions import Actions
 from fairlead.tui._history import History
 from fairlead.tui._mail import MailCounted, UserMail
@@ -240,7 +240,7 @@ class WatchApp(App[None]):
         self._is_draw_pending, self._drawn_at = False, monotonic()
         self.draws += 1
         now = self.clock()
-        today = _midnight_before(now)
+        today = start_of_day(now)
         if today != self.view.today:
             self.view = replace(self.view, today=today)
         lines = self.sessions.lines(self.view, now)
@@ -383,9 +383,3 @@ class WatchApp(App[None]):
 
 def _diff_style(line: str) -> StyleName:
     return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"
-
-
-def _midnight_before(now: float) -> float:
-    """Return the time at which the local day of `now` began, in Unix time."""
-    day = localtime(now)
-    return mktime((day.tm_year, day.tm_mon, day.tm_mday, 0, 0, 0, 0, 0, -1))

@@ -207,7 +207,7 @@ def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
 def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
     """Return what `wait` prints, and the sessions that meet the condition; `None` and `[]` if the time is up.
 
-    Raise `UsageError` if no id starts with the given one, and `DaemonUnavailable` if the daemon stops.
+    Raise `UsageError` if no id starts with the given one, and `DaemonUnavailable` if no daemon answers.
     """
     deadline = monotonic() + options.timeout
     document = request_sessions()
@@ -215,8 +215,6 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
     if options.session and not any(name.startswith(options.session) for name in known):
         raise UsageError(f"--session: no session's id starts with {options.session!r}; see fairlead sessions --all")
     for kind, data in _stream(f"/v1/sessions/stream?after={document['revision']}", deadline):
-        if kind == "timeout":
-            return None, []
         update_sessions(known, kind, data)
         watched = [session for session in known.values() if session.id.startswith(options.session)]
         result = _CONDITIONS[options.until](watched)
@@ -224,22 +222,21 @@ def _wait_until(options: WaitOptions) -> tuple[str | None, list[Session]]:
             result = find_ended(watched)  # an ended session meets no other condition
         if result is not None:
             return result, [session for session in watched if result in {session.id, ENDED}]
-    raise DaemonUnavailable("the daemon has stopped; start another: fairlead daemon start")
+    return None, []
 
 
 def _stream(path: str, deadline: float) -> Iterator[tuple[str, Any]]:
-    """Yield the kind and the data of each event of the stream, and the kind `timeout` at the deadline.
+    """Yield the kind and the data of each event of the stream, until the deadline. Raise `DaemonUnavailable`.
 
     The first event has the kind "", so that the caller checks the current sessions first.
     """
     yield "", None
-    while (left := deadline - monotonic()) > 0:
+    while monotonic() < deadline:
         try:
-            yield from stream_events(path, timeout=min(left, _STREAM_TIMEOUT))
+            yield from stream_events(path, timeout=_STREAM_TIMEOUT, deadline=deadline)
         except DaemonUnavailable:
             if monotonic() < deadline:
                 raise
-    yield "timeout", None
 
 
 def request_sessions() -> Any:

@@ -79,8 +79,8 @@ class Invocation:
         return path if os.path.isabs(path) else os.path.normpath(os.path.join(self.cwd(), path))
 
     def stdout_is_terminal(self) -> bool:
-        """Return whether stdout is a terminal."""
-        return sys.stdout.isatty()
+        """Return whether stdout is a terminal, and not closed."""
+        return sys.stdout is not None and sys.stdout.isatty()
 
     def stdin_is_terminal(self) -> bool:
         """Return whether stdin is a terminal or closed, and thus neither a file nor a pipe."""

@@ -93,7 +93,7 @@ def sample_payload(event: str, cwd: str, transcript: str, client: str = DEFAULT_
     more = client_named(client).installer.harmless_payload(event)
     try:
         return make_payload(event, **here, **more)
-    except (FairleadError, StopIteration):
+    except FairleadError:
         return {**here, "hook_event_name": event}
 
 
