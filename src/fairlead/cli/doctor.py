@@ -18,7 +18,7 @@ from fairlead.cli.support.client_options import (
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import Screen, print_lines, stdout_screen
 from fairlead.clients import format_version
-from fairlead.doctor import Options, examine, gather, level_of
+from fairlead.doctor import DoctorOptions, examine, gather, level_of
 from fairlead.text import printable
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def doctor(*, scope: str | None, run_foreign: bool, client_version: str | None, 
     and an empty home wherever the policy would run something. Like any event, it starts a daemon if there is none.
     """
     version = parse_version(find_client(client, scope), client_version)
-    facts = gather(Options(scope, run_foreign, version, client), __version__)
+    facts = gather(DoctorOptions(scope, run_foreign, version, client), __version__)
     groups = examine(facts)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(to_document(facts, groups)), indent=2).decode())

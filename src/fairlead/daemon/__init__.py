@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.commands._service import (
         CommandCall,
         CommandDeclined,
-        CommandResult,
+        CommandOutput,
         DaemonRequest,
         StdinWanted,
         WaitWanted,
@@ -26,7 +26,7 @@ __all__ = [
     "NO_DAEMON_VARIABLE",
     "CommandCall",
     "CommandDeclined",
-    "CommandResult",
+    "CommandOutput",
     "DaemonRequest",
     "StdinWanted",
     "WaitWanted",
@@ -44,7 +44,7 @@ __getattr__ = lazy_exports(
         "commands._service": (
             "CommandCall",
             "CommandDeclined",
-            "CommandResult",
+            "CommandOutput",
             "DaemonRequest",
             "StdinWanted",
             "WaitWanted",

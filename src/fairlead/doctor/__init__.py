@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from fairlead.doctor._examine import examine
     from fairlead.doctor._facts import Facts
     from fairlead.doctor._findings import Finding, Level
-    from fairlead.doctor._gather import Options, gather
+    from fairlead.doctor._gather import DoctorOptions, gather
     from fairlead.doctor.checks._runs import level_of
 
 __all__ = [
+    "DoctorOptions",
     "Facts",
     "Finding",
     "Level",
-    "Options",
     "examine",
     "gather",
     "level_of",
@@ -29,7 +29,7 @@ __getattr__ = lazy_exports(
         "_examine": ("examine",),
         "_facts": ("Facts",),
         "_findings": ("Finding", "Level"),
-        "_gather": ("Options", "gather"),
+        "_gather": ("DoctorOptions", "gather"),
         "checks._runs": ("level_of",),
     },
 )

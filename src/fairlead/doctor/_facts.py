@@ -24,7 +24,7 @@ EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
 
 
-class Client(msgspec.Struct, frozen=True):
+class ClientFacts(msgspec.Struct, frozen=True):
     """The client on the PATH."""
 
     program: str = ""
@@ -41,7 +41,7 @@ class ProgramResult(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class Program(msgspec.Struct, frozen=True):
+class ProgramFacts(msgspec.Struct, frozen=True):
     """A launcher, and the Python that its hooks use."""
 
     hook: str
@@ -59,7 +59,7 @@ class Program(msgspec.Struct, frozen=True):
     """The version of the Fairlead that this Python imports."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FileFacts(msgspec.Struct, frozen=True):
     """A file or folder: its kind, mode and owner."""
 
     path: str
@@ -68,7 +68,7 @@ class Entry(msgspec.Struct, frozen=True):
     owner: int = 0
 
 
-class OtherDaemon(msgspec.Struct, frozen=True):
+class OtherDaemonFacts(msgspec.Struct, frozen=True):
     """A daemon of this user among the running processes."""
 
     pid: int
@@ -78,12 +78,12 @@ class OtherDaemon(msgspec.Struct, frozen=True):
     """The variables for its folders whose values differ from those of this process."""
 
 
-class Daemon(msgspec.Struct, frozen=True):
+class DaemonFacts(msgspec.Struct, frozen=True):
     """The daemon of this home: its files, and whether it answers."""
 
-    folder: Entry
-    socket: Entry
-    lock: Entry
+    folder: FileFacts
+    socket: FileFacts
+    lock: FileFacts
     state: Literal["running", "down", "refused", "silent", "odd"] = "down"
     """refused: nothing listens on the socket; silent: no answer in time; odd: the answer is not a daemon's."""
     error: str = ""
@@ -91,7 +91,7 @@ class Daemon(msgspec.Struct, frozen=True):
     pid: int = 0
     lock_pid: int = 0
     lock_held: bool = False
-    processes: tuple[OtherDaemon, ...] = ()
+    processes: tuple[OtherDaemonFacts, ...] = ()
     max_socket_path: int = 107
     """Bytes."""
     user: int = 0
@@ -101,7 +101,7 @@ class Daemon(msgspec.Struct, frozen=True):
     """Limits of the integrity check that were reached, each with its project."""
 
 
-class Database(msgspec.Struct, frozen=True):
+class DatabaseFacts(msgspec.Struct, frozen=True):
     """The database of events or of mail, checked within a time limit."""
 
     file: str
@@ -116,10 +116,10 @@ class Database(msgspec.Struct, frozen=True):
     """Damaged databases that a daemon has replaced."""
 
 
-class State(msgspec.Struct, frozen=True):
+class StateFacts(msgspec.Struct, frozen=True):
     """The state folder and what is in it."""
 
-    folder: Entry
+    folder: FileFacts
     write_error: str = ""
     free_bytes: int | None = None
     spooled: int = 0
@@ -127,14 +127,14 @@ class State(msgspec.Struct, frozen=True):
     unreadable: int = 0
     """Files in the spool that are not events."""
     journal_bytes: int = 0
-    store: Database | None = None
-    mail: Database | None = None
+    store: DatabaseFacts | None = None
+    mail: DatabaseFacts | None = None
     log: str = ""
     last_log_line: str = ""
     """The last line of the daemon's log; empty if it only says that the daemon started."""
 
 
-class Policy(msgspec.Struct, frozen=True):
+class PolicyFacts(msgspec.Struct, frozen=True):
     """The policy that applies in this folder."""
 
     files: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ class Policy(msgspec.Struct, frozen=True):
     """For how long a question can be answered outside of the client; 0 if it cannot (`attention.answer`)."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class HookRunFacts(msgspec.Struct, frozen=True):
     """The result of running one hook."""
 
     event: str
@@ -175,7 +175,7 @@ class Run(msgspec.Struct, frozen=True):
 class HookRuns(msgspec.Struct, frozen=True):
     """The results of running all hooks."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[HookRunFacts, ...] = ()
     started_daemon: bool = False
     """Whether an event had to start the daemon."""
     daemon_came_up: bool = True
@@ -190,15 +190,15 @@ class Facts(msgspec.Struct, frozen=True):
     """The requested scopes of settings."""
     files: tuple[SettingsFile, ...]
     statuses: tuple[InstallStatus, ...]
-    client: Client
-    programs: tuple[Program, ...]
+    client: ClientFacts
+    programs: tuple[ProgramFacts, ...]
     own_launcher: str
     """The launcher of this installation; empty if there is none."""
     on_path: tuple[str, ...]
     """Programs `fairlead` on the PATH that belong to another installation."""
     moved_variables: tuple[str, ...]
     """The folder variables that the client's settings set to other values than this process has."""
-    daemon: Daemon
-    state: State
-    policy: Policy
+    daemon: DaemonFacts
+    state: StateFacts
+    policy: PolicyFacts
     hook_runs: HookRuns

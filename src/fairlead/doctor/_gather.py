@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.clients import Installer, InstallStatus, SettingsFile
 
 
-class Options(msgspec.Struct, frozen=True):
+class DoctorOptions(msgspec.Struct, frozen=True):
     """What to check."""
 
     scope: str | None = None
@@ -34,7 +34,7 @@ class Options(msgspec.Struct, frozen=True):
     client: str = DEFAULT_CLIENT
 
 
-def gather(options: Options, version: str) -> Facts:
+def gather(options: DoctorOptions, version: str) -> Facts:
     """Return all facts. The hooks are run last, because they may start a daemon and so change the other facts."""
     cwd, environ = _current_folder(), dict(os.environ)
     installer = client_named(options.client).installer

@@ -52,13 +52,17 @@ def event_note(
     status: Status,
     detail: str | None = None,
     enabled: bool,
-    events: Iterable[str],
+    events: Iterable[str] = (),
+    hooks: Iterable[str] = (),
     show_errors: bool,
     show_success: bool,
     show_system_events: bool,
 ) -> Note | None:
-    """Return the note about an event; `None` if the settings do not ask for it."""
-    if not (enabled and _is_listed(event.event_name, events)):
+    """Return the note about an event; `None` if the settings do not ask for it.
+
+    `events` are the names of the events to notify about. `hooks` is its former name, and still works.
+    """
+    if not (enabled and _is_listed(event.event_name, (*events, *hooks))):
         return None
     is_system = is_system_event(event.event_name)
     if not _is_shown(

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     )
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._effects import CallEffects, call_effects
-    from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
+    from fairlead.policy.guards._evaluation import FileChange
+    from fairlead.policy.guards._guards import GuardResult, Guards, RuleCheck
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.guards._protected_files import ProtectedFiles
-    from fairlead.policy.guards._verdict import FileChange
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._detect_files import DetectedFiles, detect_files
     from fairlead.policy.init._template import render_policy, with_schema_header
@@ -93,6 +93,7 @@ __all__ = [
     "Diagnostic",
     "FileChange",
     "FileTrust",
+    "GuardResult",
     "Guards",
     "HookFile",
     "HookFileState",
@@ -125,7 +126,6 @@ __all__ = [
     "Team",
     "TooManyFiles",
     "TrustedFile",
-    "Verdict",
     "call_effects",
     "changed_meanings",
     "check_patterns",
@@ -227,10 +227,10 @@ __getattr__ = lazy_exports(
         ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._effects": ("CallEffects", "call_effects"),
-        "guards._guards": ("Guards", "RuleCheck", "Verdict"),
+        "guards._guards": ("Guards", "RuleCheck", "GuardResult"),
         "guards._hooks": ("register_guards",),
         "guards._protected_files": ("ProtectedFiles",),
-        "guards._verdict": ("FileChange",),
+        "guards._evaluation": ("FileChange",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._detect_files": ("DetectedFiles", "detect_files"),
         "init._template": ("render_policy", "with_schema_header"),

@@ -42,7 +42,7 @@ from fairlead.events import (
     TeammateIdle,
 )
 from fairlead.journal import Caller
-from fairlead.sessions._changes import Change, ChangeLog
+from fairlead.sessions._changes import ChangeLog, SessionChange
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean, public
 from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
 from fairlead.sessions._session import AttentionNeeded, Session
@@ -98,7 +98,7 @@ class Registry(SubagentLinker):
         *,
         client: str = DEFAULT_CLIENT,
         verdict: Verdict = "none",
-    ) -> list[Change]:
+    ) -> list[SessionChange]:
         """Apply an event that happened at `at` in the process of `caller`; `verdict` is our own answer to it."""
         root = self._root(event, at, caller, client)
         if isinstance(event, SessionEnd) and (remaining := _without_process(root, (caller.pid, caller.start))):
@@ -113,7 +113,7 @@ class Registry(SubagentLinker):
             self._apply_to_child(root, event, at, verdict)
         return self._publish()
 
-    def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[Change]:
+    def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[SessionChange]:
         """Compare the sessions with the client's own files, and add sessions that only a file knows.
 
         Some states also end by the passage of time, so call it every second or so, even without files.
@@ -131,7 +131,7 @@ class Registry(SubagentLinker):
                 self._reconcile(root, by_id.get(root.id), now)
         return self._publish()
 
-    def end_processes(self, dead: Iterable[Process], now: float) -> list[Change]:
+    def end_processes(self, dead: Iterable[Process], now: float) -> list[SessionChange]:
         """End the sessions of processes that have ended. A session with another process continues there."""
         for process in dead:
             for root in self.roots():
@@ -141,7 +141,7 @@ class Registry(SubagentLinker):
                 self._end_process(self.by_id[name], now, "the process is gone")
         return self._publish()
 
-    def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[Change]:
+    def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[SessionChange]:
         """Update the usage of a session. It never changes the state: the figures also arrive after Stop.
 
         `unknown` is the session to add if there is none of this id.
@@ -156,7 +156,7 @@ class Registry(SubagentLinker):
                 self.put(replace(session, usage=merged, model=merged.model or session.model))
         return self._publish()
 
-    def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[Change]:
+    def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[SessionChange]:
         """Clear a question of an agent that the user has answered outside of the client, which no event reports."""
         session = self.by_id.get(session_id)
         if session is not None:
@@ -165,7 +165,7 @@ class Registry(SubagentLinker):
                 self.update(session, after, None, at)
         return self._publish()
 
-    def prune(self, now: float) -> list[Change]:
+    def prune(self, now: float) -> list[SessionChange]:
         """Drop sessions that ended long ago, ended ones above the limit, and those without activity for a week."""
         roots = self.roots()
         ended = sorted((s for s in roots if s.ended is not None), key=lambda s: s.ended or 0.0)
@@ -183,7 +183,7 @@ class Registry(SubagentLinker):
         """The number of the latest change."""
         return self.log.revision
 
-    def changes_since(self, revision: int) -> list[Change] | None:
+    def changes_since(self, revision: int) -> list[SessionChange] | None:
         """Return the changes after a revision; `None` means that all sessions have to be read again."""
         return self.log.since(revision)
 
@@ -362,7 +362,7 @@ class Registry(SubagentLinker):
         if len(roots) >= MAX_SESSIONS:
             self.drop(min(roots, key=lambda s: (s.ended is None, s.last_activity)).id)
 
-    def _publish(self) -> list[Change]:
+    def _publish(self) -> list[SessionChange]:
         dropped = self.log.add(self.pop_dropped(), gone=True) if self.dropped else []
         return dropped + self.log.add(self.pop_changed())
 

@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True):
     install: bool = False
 
 
-class Draft(msgspec.Struct, frozen=True):
+class PolicyDraft(msgspec.Struct, frozen=True):
     """The file to write, and what to print about it."""
 
     text: str
@@ -81,7 +81,7 @@ def _first(folder: Path, names: Iterable[str]) -> Path | None:
 # -- the draft -----------------------------------------------------------------------------------------
 
 
-def _new_draft(folder: Path) -> Draft:
+def _new_draft(folder: Path) -> PolicyDraft:
     checks, unreadable = detect_checks(folder)
     files = detect_files(folder)
     active = sum(check.disabled_reason is None for check in checks)
@@ -94,7 +94,7 @@ def _new_draft(folder: Path) -> Draft:
     ]
     if conclaude_file := _first(folder, _CONCLAUDE):
         lines.append(f"{conclaude_file.name} is no longer in force; its rules are not in {NAME}")
-    return Draft(render_policy(checks, folder, files), about, tuple(lines))
+    return PolicyDraft(render_policy(checks, folder, files), about, tuple(lines))
 
 
 def _file_lines(files: Sequence[DetectedFiles]) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
         yield f"{check.run:<{width}}  from {check.source}{off}"
 
 
-def _draft_from_conclaude(folder: Path) -> Draft:
+def _draft_from_conclaude(folder: Path) -> PolicyDraft:
     source = _first(folder, _CONCLAUDE)
     if source is None:
         raise UsageError(f"there is no {' or '.join(_CONCLAUDE)} in {folder}; run init without --from-conclaude")
@@ -123,7 +123,7 @@ def _draft_from_conclaude(folder: Path) -> Draft:
         *(f"differs: {line}" for line in conclaude_differences(document)),
         f"{source.name} is no longer in force, and may be removed",
     )
-    return Draft(with_schema_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
+    return PolicyDraft(with_schema_header(content.decode("utf-8-sig"), folder), f"all of {source.name}", lines)
 
 
 def _content(source: Path) -> bytes:
@@ -181,7 +181,7 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 
 
 def to_text(
-    folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
+    folder: Path, draft: PolicyDraft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
 ) -> Iterator[str]:
     """Yield what was written, or would be, and the next steps. `kept` is the name of the previous file."""
     yield f"{'wrote' if is_written else 'would write'} {folder / NAME}: {draft.about}"

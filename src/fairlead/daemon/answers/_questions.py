@@ -73,7 +73,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.session}/{self.agent}" if self.agent else self.session
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PersonAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a person."""
 
     decision: Decision
@@ -120,7 +120,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
     )
 
 
-def output_of(event: PermissionRequest, question: Question, answer: Answer) -> HookOutput:
+def output_of(event: PermissionRequest, question: Question, answer: PersonAnswer) -> HookOutput:
     """Return the output of the hook for an answer. Raises `AnswerError` if the answer does not fit the question."""
     if answer.decision == "deny":
         if answer.choose:

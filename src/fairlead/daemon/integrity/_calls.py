@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients import Client
-    from fairlead.daemon.integrity._project import Project
+    from fairlead.daemon.integrity._project import CheckedProject
     from fairlead.events import Event, ToolEvent
     from fairlead.journal import Caller
 
@@ -48,7 +48,7 @@ class RunningCall:
         self.event_id = event_id
         self.cwd = cwd
         self.process = caller.pid, caller.start
-        self.project: Project | None = None
+        self.project: CheckedProject | None = None
         """The project whose files are checked when it ends; `None` for a tool whose files are known."""
         self.folders = _at_or_above(cwd)
         """The folders that it concerns: it runs in or below them, or under a policy for them."""
@@ -86,7 +86,7 @@ class RunningCalls:
         self._unfinished: list[RunningCall] = []
         """Background commands, and calls whose end was not seen."""
 
-    def begin(self, call: RunningCall, project: Project | None = None) -> list[RunningCall]:
+    def begin(self, call: RunningCall, project: CheckedProject | None = None) -> list[RunningCall]:
         """Add a call, and return the other running calls that concern its folders.
 
         `project` is the project whose files are checked when it ends.

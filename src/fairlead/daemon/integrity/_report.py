@@ -36,7 +36,7 @@ _AFTER_RESTORE = "Do not change them by any other way. If they have to change, a
 _AFTER_REPORT = "Tell the user about it. Do not change them again, or back, unless the user asks you to."
 
 
-class Finding(NamedTuple):
+class ReportedChange(NamedTuple):
     """A change of one protected file."""
 
     path: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
     """Why it was not restored, although it should have been."""
 
 
-def report(findings: Sequence[Finding]) -> HookOutput | None:
+def report(findings: Sequence[ReportedChange]) -> HookOutput | None:
     """Return the output that reports findings; `None` if there are none."""
     if not findings:
         return None
@@ -62,7 +62,7 @@ def report(findings: Sequence[Finding]) -> HookOutput | None:
     )
 
 
-def _agent_text(findings: Sequence[Finding]) -> str:
+def _agent_text(findings: Sequence[ReportedChange]) -> str:
     is_certain = all(finding.cause == "call" for finding in findings)
     is_undone = all(finding.is_restored for finding in findings)
     begin = "This call has changed" if is_certain else "This call, or one that ran beside it, has changed"
@@ -75,12 +75,12 @@ def _agent_text(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _user_text(findings: Sequence[Finding]) -> str:
+def _user_text(findings: Sequence[ReportedChange]) -> str:
     lines = [_user_line(finding) for finding in findings[:_MAX_SHOWN]]
     return "\n".join(["Integrity check (preToolUse.integrity):", *lines, *_more(findings)])
 
 
-def _user_line(finding: Finding) -> str:
+def _user_line(finding: ReportedChange) -> str:
     begin = f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}) {_cause(finding)}"
     if finding.is_restored:
         kept = f"; the changed version is {printable(finding.kept)}" if finding.kept else ""
@@ -90,7 +90,7 @@ def _user_line(finding: Finding) -> str:
     return f"{begin}. It is left as it is now."
 
 
-def _cause(finding: Finding) -> str:
+def _cause(finding: ReportedChange) -> str:
     by = ", ".join(finding.by)
     return {
         "call": f"by {by}",
@@ -101,5 +101,5 @@ def _cause(finding: Finding) -> str:
     }[finding.cause]
 
 
-def _more(findings: Sequence[Finding]) -> list[str]:
+def _more(findings: Sequence[ReportedChange]) -> list[str]:
     return [f"- and {len(findings) - _MAX_SHOWN} more"] if len(findings) > _MAX_SHOWN else []

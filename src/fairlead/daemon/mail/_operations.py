@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.http import _mail_documents as documents
     from fairlead.daemon.http._mail_documents import TeamView
-    from fairlead.daemon.mail._caller_identity import Caller
+    from fairlead.daemon.mail._caller_identity import IdentifiedCaller
     from fairlead.mail import Agent, MailCounts, Message, MessageService, SendResult, Stage, TaskLists
     from fairlead.mail.render import Left
     from fairlead.sessions import Session
@@ -63,7 +63,7 @@ class MailCall(msgspec.Struct, frozen=True):
     """The caller of an operation, and the data and services that operations need."""
 
     service: MessageService
-    caller: Caller
+    caller: IdentifiedCaller
     sessions: Callable[[str], Session | None]
     tasks: TaskLists
     now: float

@@ -12,7 +12,7 @@ from fairlead.doctor._findings import ok, skipped, warning, wrong
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.doctor._facts import Facts, Run
+    from fairlead.doctor._facts import Facts, HookRunFacts
     from fairlead.doctor._findings import Finding
 
 SLOW_WITHOUT_DAEMON = 2.0
@@ -37,12 +37,12 @@ def check_foreign(facts: Facts) -> Iterator[Finding]:
             yield _check_foreign_hook(run)
 
 
-def level_of(run: Run) -> str:
+def level_of(run: HookRunFacts) -> str:
     """Return the level of the finding about a run."""
     return (_check_own_hook(run) if run.is_ours else _check_foreign_hook(run)).level
 
 
-def _check_own_hook(run: Run) -> Finding:
+def _check_own_hook(run: HookRunFacts) -> Finding:
     check, name = f"run.{run.event}", f"{run.event:<20}"
     if run.route is None:
         return skipped(check, f"{name}not run: {run.error}", _how_to_run(run))
@@ -58,11 +58,11 @@ def _check_own_hook(run: Run) -> Finding:
     return ok(check, f"{name}{time}")
 
 
-def _how_to_run(run: Run) -> str:
+def _how_to_run(run: HookRunFacts) -> str:
     return "--run-foreign runs it" if "may do anything" in run.error else ""
 
 
-def _problem(run: Run) -> str:
+def _problem(run: HookRunFacts) -> str:
     """Return why the client would not accept the answer; "" if it would."""
     if run.error:
         return run.error
@@ -82,7 +82,7 @@ def _is_answer(stdout: bytes) -> bool:
         return False
 
 
-def _check_foreign_hook(run: Run) -> Finding:
+def _check_foreign_hook(run: HookRunFacts) -> Finding:
     name = f"{run.event:<20}{run.program} ({run.scope})"
     if run.route is None:
         return skipped("foreign", f"{name}: not run: {run.error}", _how_to_run(run))

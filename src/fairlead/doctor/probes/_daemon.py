@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairlead.daemon import MAX_SOCKET_PATH, NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import Daemon, Entry, EntryKind, OtherDaemon
+from fairlead.doctor._facts import DaemonFacts, EntryKind, FileFacts, OtherDaemonFacts
 from fairlead.ipc import DaemonUnavailable, request
 from fairlead.paths import FOLDER_VARIABLES, runtime_folder, socket_file
 
@@ -33,12 +33,12 @@ _KINDS: tuple[tuple[Any, EntryKind], ...] = (
 )
 
 
-def probe_daemon(environ: Mapping[str, str]) -> Daemon:
+def probe_daemon(environ: Mapping[str, str]) -> DaemonFacts:
     """Return everything about the daemon. Starts and ends nothing."""
     folder, socket = runtime_folder(), socket_file()
     state, error, status = _request_status(socket)
     held, pid = _read_lock(f"{folder}/daemon.lock")
-    return Daemon(
+    return DaemonFacts(
         folder=entry(folder),
         socket=entry(socket),
         lock=entry(f"{folder}/daemon.lock"),
@@ -64,14 +64,14 @@ def _integrity_limits(status: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{folders}: {limit}" for limit in limits if limit)
 
 
-def entry(path: str) -> Entry:
+def entry(path: str) -> FileFacts:
     """Return the kind, mode and owner of a file or folder. Links are not followed."""
     try:
         status = os.lstat(path)
     except OSError:
-        return Entry(path)
+        return FileFacts(path)
     kind: EntryKind = next((kind for is_kind, kind in _KINDS if is_kind(status.st_mode)), "other")
-    return Entry(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
+    return FileFacts(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
 
 
 def status_of(socket: str) -> dict[str, Any] | None:
@@ -114,7 +114,7 @@ def _read_lock(path: str) -> tuple[bool, int]:
 # -- other daemons: only with /proc ----------------------------------------------------------------------
 
 
-def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]:
+def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemonFacts]:
     """Yield the daemons of this user that listen for this home, or have this home but other folders."""
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
@@ -126,7 +126,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
             is_split = different and not {"HOME", "FAIRLEAD_HOME", "XDG_STATE_HOME"} & set(different)
             listens = bool(_sockets(process) & listeners)
             if is_split or listens:
-                yield OtherDaemon(int(process.name), listens, different)
+                yield OtherDaemonFacts(int(process.name), listens, different)
 
 
 def _is_forked(process: Path) -> bool:

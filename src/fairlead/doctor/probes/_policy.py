@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.doctor._facts import Policy
+from fairlead.doctor._facts import PolicyFacts
 from fairlead.errors import FairleadError
 from fairlead.events import parse
 from fairlead.policy import (
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from fairlead.policy import Diagnostic, Layer
 
 
-def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
+def probe_policy(cwd: str) -> tuple[PolicyFacts, tuple[Layer, ...]]:
     """Return the state of the policy and the layers that apply. For an invalid file, its last good version applies."""
     try:
         files = tuple(dict.fromkeys(policy.file for policy in find_policy_files(cwd, also_deleted=True)))
     except PolicyError as error:
-        return Policy(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
+        return PolicyFacts(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
     checked = () if errors else find_policy_files(cwd)
     checked_files = dict.fromkeys(policy.file for policy in checked)
@@ -42,8 +42,8 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
     try:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
-        return Policy(files, errors or tuple(map(_location, error.mistakes)), is_unusable=True), ()
-    policy = Policy(
+        return PolicyFacts(files, errors or tuple(map(_location, error.mistakes)), is_unusable=True), ()
+    policy = PolicyFacts(
         files,
         errors,
         hints,

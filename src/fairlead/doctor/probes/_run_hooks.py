@@ -21,7 +21,7 @@ import msgspec
 
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.daemon import NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import SLOW_SECONDS, HookRuns, Route, Run
+from fairlead.doctor._facts import SLOW_SECONDS, HookRunFacts, HookRuns, Route
 from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import has_side_effects
 from fairlead.errors import FairleadError
@@ -99,8 +99,8 @@ class _HookRunner:
         self.started_daemon = False
         self.daemon_came_up = True
 
-    def run(self, hook: InstalledHook) -> Run:
-        run = Run(hook.event, hook.scope, hook.program, hook.is_ours)
+    def run(self, hook: InstalledHook) -> HookRunFacts:
+        run = HookRunFacts(hook.event, hook.scope, hook.program, hook.is_ours)
         if reason := _skip_reason(hook, run_foreign=self._context.run_foreign):
             return msgspec.structs.replace(run, error=reason)
         if monotonic() > self._deadline:
@@ -133,7 +133,7 @@ class _HookRunner:
     def _transcript(self) -> str:
         return f"{self._scratch}/transcript.jsonl"
 
-    def _run_once(self, hook: InstalledHook, run: Run, route: Route) -> Run:
+    def _run_once(self, hook: InstalledHook, run: HookRunFacts, route: Route) -> HookRunFacts:
         cwd = self._scratch if route == "apart" else self._context.cwd
         payload = msgspec.json.encode(sample_payload(hook.event, cwd, self._transcript(), self._context.client))
         seconds = min(hook.timeout or _MAX_SECONDS, _MAX_SECONDS)

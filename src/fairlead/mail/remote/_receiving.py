@@ -16,7 +16,7 @@ from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._storage import OutgoingMessage
 from fairlead.mail._types import FAIRLEAD, FIRST_REMOTE_ID, Message
 from fairlead.mail.remote import _packets as packets
-from fairlead.mail.remote._packets import MessagePacket, Origin, Receipt, ReceiptPacket
+from fairlead.mail.remote._packets import DeliveryReceipt, MessagePacket, Origin, ReceiptPacket
 from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, ReceivedMessage, RefusedPacket
 from fairlead.text import replace_surrogates
 
@@ -212,7 +212,7 @@ class Receiver:
     ) -> None:
         why = f"there is no such agent on {self._hosts.local_name}"
         receipts = [
-            Receipt(number=packet.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
+            DeliveryReceipt(number=packet.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
             for number in missing
         ]
         for first in range(0, len(receipts), packets.MAX_RECEIPTS):
@@ -247,7 +247,7 @@ class Receiver:
             self._cache.note_outgoing()
 
 
-def _shifted(receipt: Receipt, shift: float) -> Receipt:
+def _shifted(receipt: DeliveryReceipt, shift: float) -> DeliveryReceipt:
     times = {name: getattr(receipt, name) for name in ("shown", "read", "answered", "bounced")}
     moved = {name: max(0.0, time + shift) for name, time in times.items() if time}
     texts = {"event": replace_surrogates(receipt.event), "why": replace_surrogates(receipt.why)}

@@ -16,7 +16,7 @@ from fairlead.mail._errors import MailError
 from fairlead.mail._storage import HostRecord
 from fairlead.mail.remote._bounce_notices import build_bounce_notices
 from fairlead.mail.remote._hosts import TeamHosts
-from fairlead.mail.remote._packets import AgentInfo, HostSnapshot, encode
+from fairlead.mail.remote._packets import AgentInfo, AgentsAndTopics, encode
 from fairlead.mail.remote._receiving import Receiver
 from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, RefusedPacket
 
@@ -107,7 +107,7 @@ class TeamMail:
             )
             for agent in listed
         ]
-        return encode(HostSnapshot(tuple(infos), topics))
+        return encode(AgentsAndTopics(tuple(infos), topics))
 
     def topic_names(self) -> set[str]:
         """Return the topics that have living subscribers on other hosts."""

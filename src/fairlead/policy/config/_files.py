@@ -9,7 +9,7 @@ from time import time_ns
 from fairlead.paths import config_folder, state_folder
 from fairlead.policy.config import _memory_cache
 from fairlead.policy.config._disk_cache import (
-    FileContents,
+    PolicyFileContents,
     cache_path,
     read_cached_policy,
     stamp_of,
@@ -335,14 +335,14 @@ def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool
     return variant
 
 
-def _read(file: str) -> FileContents:
+def _read(file: str) -> PolicyFileContents:
     require_msgspec()
     from fairlead.policy.config._reader import MAX_POLICY_BYTES, read_document
 
     text, status = _read_bytes(file, MAX_POLICY_BYTES + 1)
     from hashlib import sha256
 
-    return FileContents(read_document(text, file), status, sha256(text).hexdigest())
+    return PolicyFileContents(read_document(text, file), status, sha256(text).hexdigest())
 
 
 def read_policy_text(file: str) -> bytes:

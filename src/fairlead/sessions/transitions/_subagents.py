@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import IDLE, THINKING, Agent, Evidence, OpenCall, Session, Working
+from fairlead.sessions._session import IDLE, THINKING, ActiveSubagent, Evidence, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
         return with_state(session, in_turn=not is_resting, agents=agents)
     if known is None:
         counters = replace(session.counters, agents=session.counters.agents + 1)
-        agent = Agent(kind, at, background=is_resting)
+        agent = ActiveSubagent(kind, at, background=is_resting)
         changes: Changes = {"agents": {**session.agents, agent_id: agent}, "counters": counters}
     else:
         changes = {"agents": {**session.agents, agent_id: replace(known, type=kind)}}
@@ -52,7 +52,7 @@ def delayed_subagent_start(session: Session, event: SubagentStart, at: float) ->
     if agent_id in session.agents:  # an event of its own came first
         return changes
     counters = replace(session.counters, agents=session.counters.agents + 1)
-    changes |= {"agents": {**session.agents, agent_id: Agent(kind, at)}, "counters": counters}
+    changes |= {"agents": {**session.agents, agent_id: ActiveSubagent(kind, at)}, "counters": counters}
     return with_corrected_state(session, **changes)
 
 
@@ -101,7 +101,7 @@ def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str,
 
 def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_background: bool = False) -> Session:
     """Return the session with a working subagent whose start was not seen, that works again, or lost its parent."""
-    agent = Agent(kind, at, background=is_background or not session.in_turn)
+    agent = ActiveSubagent(kind, at, background=is_background or not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
         evidence = Evidence("a subagent's event", at)

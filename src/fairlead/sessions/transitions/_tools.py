@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import THINKING, Agent, AttentionNeeded, OpenCall, Session, Working
+from fairlead.sessions._session import THINKING, ActiveSubagent, AttentionNeeded, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 from fairlead.text import replace_surrogates
 
@@ -194,7 +194,9 @@ def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, 
     known = session.agents.get(agent_id)
     if is_delayed and known is None and agent_id in session.memory.closed:
         return {}
-    agent = Agent(known.type if known else requested_subagent(event), known.at if known else at, background=True)
+    agent = ActiveSubagent(
+        known.type if known else requested_subagent(event), known.at if known else at, background=True
+    )
     return {"agents": {**session.agents, agent_id: agent}}
 
 

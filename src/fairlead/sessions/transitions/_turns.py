@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TASKS, clean
-from fairlead.sessions._session import IDLE, THINKING, Agent, AttentionNeeded, Session, Task, Working
+from fairlead.sessions._session import IDLE, THINKING, ActiveSubagent, AttentionNeeded, BackgroundTask, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_state
 from fairlead.sessions.transitions._tools import MCP_INPUT, answered_mcp
 
@@ -91,7 +91,7 @@ def stop(session: Session, event: Stop, at: float) -> Changes:
     }
     for name, task in tasks.items():
         if task.type == "subagent" and name not in agents:
-            agents[name] = Agent(task.agent_type, at, background=True)
+            agents[name] = ActiveSubagent(task.agent_type, at, background=True)
     return with_state(session, in_turn=False, calls={}, tasks=tasks, agents=agents, cleared=True)
 
 
@@ -108,16 +108,16 @@ def stop_failure(session: Session, event: StopFailure, _at: float) -> Changes:
     return {"in_turn": False, "calls": {}, "counters": counters, "state": state, "cleared": True}
 
 
-def _tasks(listed: list[Any]) -> dict[str, Task]:
-    tasks: dict[str, Task] = {}
+def _tasks(listed: list[Any]) -> dict[str, BackgroundTask]:
+    tasks: dict[str, BackgroundTask] = {}
     for task in listed[:MAX_TASKS]:
         if type(task) is dict and type(task.get("id")) is str:
             fields = [_text(task.get(name)) for name in ("type", "status", "description", "agent_type")]
-            tasks[clean(task["id"], MAX_ID_LENGTH)] = Task(*fields)
+            tasks[clean(task["id"], MAX_ID_LENGTH)] = BackgroundTask(*fields)
     return tasks
 
 
-def _is_teammate(agent: Agent, tasks: dict[str, Task]) -> bool:
+def _is_teammate(agent: ActiveSubagent, tasks: dict[str, BackgroundTask]) -> bool:
     """Return whether an agent may be a listed teammate. Teammates are listed under other ids than in their events."""
     return agent.background and any(task.type == "teammate" for task in tasks.values())
 

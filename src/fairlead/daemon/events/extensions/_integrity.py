@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
-    from fairlead.daemon.integrity._project import Project
-    from fairlead.daemon.integrity._report import Finding
+    from fairlead.daemon.integrity._project import CheckedProject
+    from fairlead.daemon.integrity._report import ReportedChange
     from fairlead.events import Event
     from fairlead.journal import EventRecord
 
@@ -59,7 +59,7 @@ class IntegrityCheck(EventExtension):
         self._file_calls: dict[str, EventContext] = {}
         """Event id → calls of file tools that are being decided. No files are checked before them, so it is enough to
         add them to the running calls after the reply."""
-        self._shown: dict[str, tuple[Project, list[Finding]]] = {}
+        self._shown: dict[str, tuple[CheckedProject, list[ReportedChange]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
     def may_block(self, context: EventContext) -> bool:
