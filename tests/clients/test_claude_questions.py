@@ -91,7 +91,7 @@ def test_the_choices_of_a_question_can_be_answered_by_its_text() -> None:
     choices = CLAUDE.choices_of("AskUserQuestion", {"questions": questions})
     assert choices == (
         Choice("Which colour?", ("Red", "Blue"), descriptions=("as a brick", "")),
-        Choice("Which fruits?", ("Apple",), several=True, descriptions=("",)),
+        Choice("Which fruits?", ("Apple",), allows_several=True, descriptions=("",)),
     )
     output = CLAUDE.approval("AskUserQuestion", {"questions": questions}, ["Blue", "Apple"])
     assert output.permission == "allow"

@@ -100,22 +100,30 @@ def test_the_state_folder(changes: dict[str, Any], check: str, level: str, found
             "warning",
             "daemon: over 50 ms",
         ),
-        (HookRunFacts("Stop", "user", "x", route="cold", seconds=0.3, exit_code=0), "ok", "  300.0 ms  no daemon"),
-        (HookRunFacts("Stop", "user", "x", route="cold", seconds=2.1, exit_code=0), "warning", "no daemon: over 2 s"),
-        (HookRunFacts("Stop", "user", "x", route="apart", exit_code=2), "ok", "isolated, no daemon  blocked"),
-        (HookRunFacts("Stop", "user", "x", route="cold", exit_code=1, stderr=b"no\nmore"), "wrong", "exit code 1: no"),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", seconds=0.3, exit_code=0), "ok", "  300.0 ms  no daemon"),
         (
-            HookRunFacts("Stop", "user", "x", route="cold", exit_code=2, stderr=b"fairlead cannot go"),
+            HookRunFacts("Stop", "user", "x", route="no daemon", seconds=2.1, exit_code=0),
+            "warning",
+            "no daemon: over 2 s",
+        ),
+        (HookRunFacts("Stop", "user", "x", route="isolated", exit_code=2), "ok", "isolated, no daemon  blocked"),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=1, stderr=b"no\nmore"),
+            "wrong",
+            "exit code 1: no",
+        ),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=2, stderr=b"fairlead cannot go"),
             "wrong",
             "cannot go",
         ),
         (
-            HookRunFacts("Stop", "user", "x", route="cold", exit_code=0, stdout=b"[1]"),
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=0, stdout=b"[1]"),
             "wrong",
             "so the client ignores it",
         ),
-        (HookRunFacts("Stop", "user", "x", route="cold", exit_code=0, stdout=b'{"a": 1}'), "ok", "no daemon"),
-        (HookRunFacts("Stop", "user", "x", route="cold", exit_code=-9), "wrong", "it ended with exit code -9"),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=0, stdout=b'{"a": 1}'), "ok", "no daemon"),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=-9), "wrong", "it ended with exit code -9"),
     ],
 )
 def test_a_hook_that_was_run(run: HookRunFacts, level: str, end: str) -> None:

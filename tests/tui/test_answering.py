@@ -24,7 +24,7 @@ COLOUR = ShownChoice("Which colour?", ("Red", "Blue"))
 FRUITS = ShownChoice(
     "Which fruits?\nThose that you choose are bought today, at the market of the old town, and the others tomorrow.",
     ("Apple", "Pear", "Plum"),
-    several=True,
+    allows_several=True,
     descriptions=("of last year, and so no longer as crisp as they were in autumn, when they came", "", "\x1b[31mblue"),
 )
 

@@ -24,12 +24,14 @@ from fairlead.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.doctor import Facts, Finding, Level
+    from fairlead.doctor import Facts, Finding, Level, RunRoute
 
     Groups = Sequence[tuple[str, Sequence[Finding]]]
 
 _WORDS: dict[Level, str] = {"ok": "ok", "warning": "warning", "wrong": "error", "skipped": "skipped"}
 _STYLES: dict[Level, str] = {"ok": "32", "warning": "33", "wrong": "31", "skipped": "2"}
+_ROADS: dict[RunRoute | None, str | None] = {"daemon": "daemon", "no daemon": "cold", "isolated": "apart", None: None}
+"""How a hook was run → the word for it in the JSON document."""
 _WORD_WIDTH = max(map(len, _WORDS.values()))
 
 
@@ -86,7 +88,7 @@ def to_document(facts: Facts, groups: Groups) -> dict[str, Any]:
                 "program": printable(run.program),
                 "ours": run.is_ours,
                 "level": level_of(run),
-                "road": run.route,
+                "road": _ROADS[run.route],
                 "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
             }

@@ -10,7 +10,7 @@ from fairlead.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.daemon._lifecycle import MAX_SOCKET_PATH
-    from fairlead.daemon._start import NO_DAEMON_VARIABLE, daemon_log_file, start_daemon, start_on_demand
+    from fairlead.daemon._start import NO_DAEMON_VARIABLE, START_STAMP, daemon_log_file, start_daemon, start_on_demand
     from fairlead.daemon.commands._service import (
         CommandCall,
         CommandDeclined,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_SOCKET_PATH",
     "NO_DAEMON_VARIABLE",
+    "START_STAMP",
     "CommandCall",
     "CommandDeclined",
     "CommandOutput",
@@ -40,7 +41,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_lifecycle": ("MAX_SOCKET_PATH",),
-        "_start": ("NO_DAEMON_VARIABLE", "daemon_log_file", "start_daemon", "start_on_demand"),
+        "_start": ("NO_DAEMON_VARIABLE", "START_STAMP", "daemon_log_file", "start_daemon", "start_on_demand"),
         "commands._service": (
             "CommandCall",
             "CommandDeclined",

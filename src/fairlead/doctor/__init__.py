@@ -8,7 +8,7 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.doctor._examine import examine
-    from fairlead.doctor._facts import Facts
+    from fairlead.doctor._facts import Facts, RunRoute
     from fairlead.doctor._findings import Finding, Level
     from fairlead.doctor._gather import DoctorOptions, gather
     from fairlead.doctor.checks._runs import level_of
@@ -18,6 +18,7 @@ __all__ = [
     "Facts",
     "Finding",
     "Level",
+    "RunRoute",
     "examine",
     "gather",
     "level_of",
@@ -27,7 +28,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_examine": ("examine",),
-        "_facts": ("Facts",),
+        "_facts": ("Facts", "RunRoute"),
         "_findings": ("Finding", "Level"),
         "_gather": ("DoctorOptions", "gather"),
         "checks._runs": ("level_of",),

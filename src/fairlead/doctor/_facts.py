@@ -9,11 +9,12 @@ import msgspec
 from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
 from fairlead.policy import FileTrust, HookFileState
 
-Route = Literal["daemon", "cold", "apart"]
-"""
-daemon  the launcher asked the daemon of this home
-cold    no daemon answered, so the event was handled without one
-apart   in an empty home, because here the event would run a command or notify the user
+RunRoute = Literal["daemon", "no daemon", "isolated"]
+"""How a hook was run.
+
+daemon     the launcher asked the daemon of this home
+no daemon  no daemon answered, so the event was handled without one
+isolated   in an empty home, because here the event would run a command or notify the user
 """
 
 
@@ -84,8 +85,8 @@ class DaemonFacts(msgspec.Struct, frozen=True):
     folder: FileFacts
     socket: FileFacts
     lock: FileFacts
-    state: Literal["running", "down", "refused", "silent", "odd"] = "down"
-    """refused: nothing listens on the socket; silent: no answer in time; odd: the answer is not a daemon's."""
+    state: Literal["running", "down", "refused", "silent", "not a daemon"] = "down"
+    """refused: nothing listens on the socket; silent: no answer in time; not a daemon: another answer."""
     error: str = ""
     version: str = ""
     pid: int = 0
@@ -162,7 +163,7 @@ class HookRunFacts(msgspec.Struct, frozen=True):
     scope: str
     program: str
     is_ours: bool = True
-    route: Route | None = None
+    route: RunRoute | None = None
     """`None` if it was not run."""
     seconds: float = 0.0
     exit_code: int | None = None

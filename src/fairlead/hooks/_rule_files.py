@@ -34,7 +34,7 @@ from fairlead.hooks._rules import (
     owner_prefix,
     read_args,
     read_command,
-    read_text,
+    read_string,
     read_timeout,
     type_of,
     unsupported_type,
@@ -188,7 +188,7 @@ class _Reader(Reporter):
         matcher, at = entry.get("matcher"), at / "matcher"
         if matcher is None:
             return None
-        pattern = read_text(matcher, at)
+        pattern = read_string(matcher, at)
         try:
             accepts_all = compile_matcher(pattern) is None
         except MatcherError as error:
@@ -225,7 +225,7 @@ class _Reader(Reporter):
 
 def _read_file(source: str) -> object:
     suffix = os.path.splitext(source)[1].lower()
-    text = _read_text(source)
+    text = _read_text_file(source)
     if not text.strip():
         return {}
     if suffix == ".json":
@@ -237,7 +237,7 @@ def _read_file(source: str) -> object:
     raise EntryError(RuleLocation(), f"expected a file named .json, .md, .yaml or .yml, not {suffix!r}")
 
 
-def _read_text(source: str) -> str:
+def _read_text_file(source: str) -> str:
     try:
         with open(source, "rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -230,7 +230,7 @@ class Reporter:
 
 def read_command(value: object, at: RuleLocation) -> str:
     """Read a command line, a program or a shell."""
-    command = read_text(value, at)
+    command = read_string(value, at)
     if not command.strip():
         raise EntryError(at, "empty; expected a command")
     return command
@@ -253,10 +253,10 @@ def read_args(value: object, at: RuleLocation) -> tuple[str, ...] | None:
         return None
     if not isinstance(value, list):
         raise EntryError(at, f"expected a list of strings, got {type_of(value)}")
-    return tuple(read_text(arg, at / index) for index, arg in enumerate(value))
+    return tuple(read_string(arg, at / index) for index, arg in enumerate(value))
 
 
-def read_text(value: object, at: RuleLocation) -> str:
+def read_string(value: object, at: RuleLocation) -> str:
     """Read a string that can be part of a command line."""
     if not isinstance(value, str):
         raise EntryError(at, f"expected a string, got {type_of(value)}")

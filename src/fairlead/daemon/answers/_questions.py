@@ -78,7 +78,7 @@ class PersonAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     decision: Decision
     reason: str = ""
-    choose: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = msgspec.field(default=(), name="choose")
     """One text for each choice of the question: an option or its number, several with commas, or any other text."""
 
 
@@ -123,31 +123,32 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
 def output_of(event: PermissionRequest, question: Question, answer: PersonAnswer) -> HookOutput:
     """Return the output of the hook for an answer. Raises `AnswerError` if the answer does not fit the question."""
     if answer.decision == "deny":
-        if answer.choose:
+        if answer.chosen:
             raise AnswerError("a denial chooses nothing; leave out what was chosen")
         return HookOutput.deny(answer.reason.strip()[:MAX_REASON] or DENIED)
     if answer.reason:
         raise AnswerError("only a denial has a reason: the client passes on none of an approval")
-    chosen = chosen_texts(question.choices, answer.choose)
+    chosen = chosen_texts(question.choices, answer.chosen)
     return client_or_default(event.client).approval(event.tool_name, event.tool_input, chosen)
 
 
-def chosen_texts(choices: Sequence[Choice], given: Sequence[str]) -> list[str]:
+def chosen_texts(choices: Sequence[Choice], texts: Sequence[str]) -> list[str]:
     """Return the answers to all choices in the client's format. Raises `AnswerError` if they do not fit."""
-    if len(choices) != len(given):
+    if len(choices) != len(texts):
         if not choices:
             raise AnswerError("there is nothing to choose; it can only be allowed or denied")
-        raise AnswerError(f"{len(choices)} to choose, and {len(given)} chosen; choose one for each question, in order")
-    return [_chosen(choice, text) for choice, text in zip(choices, given, strict=True)]
+        raise AnswerError(f"{len(choices)} to choose, and {len(texts)} chosen; choose one for each question, in order")
+    return [_chosen(choice, text) for choice, text in zip(choices, texts, strict=True)]
 
 
-def _chosen(choice: Choice, given: str) -> str:
-    text = given.strip()
+def _chosen(choice: Choice, text: str) -> str:
+    """Return an option, several with commas, or the text itself, which is another answer than the options."""
+    text = text.strip()
     if not text:
         raise AnswerError(f"nothing is chosen for {one_line(choice.question, 60)!r}")
     if len(text) > MAX_REASON:
         raise AnswerError(f"an answer has at most {MAX_REASON} characters")
-    if not choice.several or _option(choice, text) is not None:
+    if not choice.allows_several or _option(choice, text) is not None:
         return _option(choice, text) or text
     return ", ".join(_option(choice, part) or part for part in (part.strip() for part in text.split(",")) if part)
 

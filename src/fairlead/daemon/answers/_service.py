@@ -229,7 +229,7 @@ class AnswerService:
 
     def _record(self, pending: _PendingQuestion, answer: PersonAnswer, answerer: Answerer) -> None:
         """Write the answer and the person to the journal. Raises `AnswerError` if that fails."""
-        about = f": {', '.join(answer.choose)}" if answer.choose else f": {answer.reason}" if answer.reason else ""
+        about = f": {', '.join(answer.chosen)}" if answer.chosen else f": {answer.reason}" if answer.reason else ""
         reason = f"{_done(answer)} by {answerer}{about}"
         record = CommandsRecord(
             id=pending.request.id,

@@ -71,7 +71,7 @@ def _check_answer(daemon: DaemonFacts, version: str) -> Iterator[Finding]:
     stop = f"kill {daemon.lock_pid}, and kill -9 if it stays" if daemon.lock_pid else f"fuser {daemon.lock.path}"
     if daemon.state == "running":
         yield from _check_version(daemon, version)
-    elif daemon.state in {"silent", "odd"}:
+    elif daemon.state in {"silent", "not a daemon"}:
         yield wrong("daemon.stuck", f"{daemon.error.partition(';')[0]} ({holder})", f"end it: {stop}")
     elif daemon.lock_held:
         yield wrong(
@@ -128,9 +128,9 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
             f"an event started a daemon, but it did not come up{log}",
             "run it in the foreground to see why: fairlead daemon run",
         )
-    routes = {run.route for run in hook_runs.runs if run.is_ours and run.route in {"daemon", "cold"}}
+    routes = {run.route for run in hook_runs.runs if run.is_ours and run.route in {"daemon", "no daemon"}}
     is_same_version = facts.daemon.state == "running" and facts.daemon.version == facts.version
-    if is_same_version and routes == {"cold"}:
+    if is_same_version and routes == {"no daemon"}:
         yield wrong(
             "daemon.not_reached",
             "a daemon is running, but it answered no hook: each was handled without it",

@@ -20,7 +20,7 @@ SLOW_WITHOUT_DAEMON = 2.0
 
 _BLOCKED = 2
 _FAILURE_PREFIXES = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
-_ROUTE_LABELS = {"daemon": "daemon", "cold": "no daemon", "apart": "isolated, no daemon"}
+_ROUTE_LABELS = {"daemon": "daemon", "no daemon": "no daemon", "isolated": "isolated, no daemon"}
 
 
 def check_runs(facts: Facts) -> Iterator[Finding]:

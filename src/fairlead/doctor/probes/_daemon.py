@@ -17,7 +17,7 @@ from fairlead.paths import FOLDER_VARIABLES, runtime_folder, socket_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "odd"]
+_DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "not a daemon"]
 
 _TIMEOUT = 3.0
 """Seconds for an answer that takes a millisecond: a daemon that has just started on a busy machine is not stuck."""
@@ -88,10 +88,10 @@ def _request_status(socket: str) -> tuple[_DaemonState, str, dict[str, Any]]:
             return "down", "", {}
         if isinstance(cause, ConnectionRefusedError):
             return "refused", str(error), {}
-        return ("silent" if isinstance(cause, TimeoutError) else "odd"), str(error), {}
+        return ("silent" if isinstance(cause, TimeoutError) else "not a daemon"), str(error), {}
     except (ValueError, OSError) as error:
-        return "odd", f"what answers at {socket} is not a daemon: {error}", {}
-    return ("running", "", status) if isinstance(status, dict) else ("odd", f"{socket}: {status!r}", {})
+        return "not a daemon", f"what answers at {socket} is not a daemon: {error}", {}
+    return ("running", "", status) if isinstance(status, dict) else ("not a daemon", f"{socket}: {status!r}", {})
 
 
 def _read_lock(path: str) -> tuple[bool, int]:

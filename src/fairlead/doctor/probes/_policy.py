@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from fairlead.doctor._facts import PolicyFacts
@@ -36,9 +37,8 @@ def probe_policy(cwd: str) -> tuple[PolicyFacts, tuple[Layer, ...]]:
     except PolicyError as error:
         return PolicyFacts(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
-    checked = () if errors else find_policy_files(cwd)
-    checked_files = dict.fromkeys(policy.file for policy in checked)
-    hints = tuple(_location(hint) for file in checked_files for hint in find_hints(file))
+    current = [] if errors else [file for file in files if os.path.exists(file)]
+    hints = tuple(_location(hint) for file in current for hint in find_hints(file))
     try:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
@@ -82,8 +82,12 @@ def _errors(cwd: str) -> tuple[str, ...]:
     return ()
 
 
-def is_in_use(files: Sequence[str]) -> bool:
-    """Return whether these files have decided an event before. From then on they apply even if they are deleted."""
+def have_decided_events(files: Sequence[str]) -> bool:
+    """Return whether each of these files has decided an event before; `True` if there are none.
+
+    From its first event on a file applies even if it is deleted. So a file that has decided none must not begin with
+    an event of the doctor.
+    """
     return all(map(has_decided_events, files))
 
 

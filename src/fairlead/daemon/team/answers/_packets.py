@@ -34,7 +34,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The time of the answer, by the relay's clock."""
     decision: Decision
     reason: Text = ""
-    choose: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = ()
+    chosen: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = msgspec.field(default=(), name="choose")
     user: Name = ""
     terminal: Name = ""
     pid: int = 0
@@ -43,7 +43,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @property
     def answer(self) -> PersonAnswer:
         """The answer without the fields that identify it."""
-        return PersonAnswer(decision=self.decision, reason=self.reason, choose=self.choose)
+        return PersonAnswer(decision=self.decision, reason=self.reason, chosen=self.chosen)
 
     def answerer(self, host: str) -> Answerer:
         """Return who answered. The values are those that the sending host claims."""
@@ -96,7 +96,7 @@ def answer_packet(  # noqa: PLR0917 - the fields of one
             at=at,
             decision=answer.decision,
             reason=answer.reason[:MAX_REASON],
-            choose=answer.choose,
+            chosen=answer.chosen,
             user=answerer.user[:_MAX_NAME],
             terminal=answerer.terminal[:_MAX_NAME],
             pid=answerer.pid,
