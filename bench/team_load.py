@@ -114,7 +114,7 @@ class LightHost:
         self.relay.connect(hello)
         body = self.mail.local_snapshot()
         self.relay.publish(HostSnapshot(host=self.id, kind="agents", version=int(time() * 1000), body=body))
-        self.mail.on_outgoing(self.relay.wake)
+        self.mail.add_outgoing_listener(self.relay.wake)
         self.peers: list[str] = []
         self.sent = self.received = self.pushed = self.shown = 0
 

@@ -101,8 +101,8 @@ async def _serve(
     server = _Server(config)
     server.listener = UnixListener(unix.listener, config, server.server_state, daemon)
     server.ready = ready
-    daemon.shutdown.on_request(unix.remove)  # first: clients that have connected are answered, others do not find it
-    daemon.shutdown.on_request(server.request_exit)
+    daemon.shutdown.add_callback(unix.remove)  # first: clients that have connected are answered, others do not find it
+    daemon.shutdown.add_callback(server.request_exit)
     daemon.tracker.start()
     daemon.store.start()
     daemon.team.open()

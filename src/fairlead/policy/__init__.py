@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._files import (
         LoadedPolicy,
         NotCached,
-        Notice,
+        PolicyNotice,
         find_hints,
         find_layers,
         find_policy_files,
@@ -103,7 +103,6 @@ __all__ = [
     "LoadedPolicy",
     "NotCached",
     "NotInterruptible",
-    "Notice",
     "Notifications",
     "Pattern",
     "PatternError",
@@ -114,6 +113,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyError",
+    "PolicyNotice",
     "PolicySnapshot",
     "PolicyTest",
     "ProtectedFiles",
@@ -193,7 +193,7 @@ __getattr__ = lazy_exports(
         "config._files": (
             "LoadedPolicy",
             "NotCached",
-            "Notice",
+            "PolicyNotice",
             "find_hints",
             "find_layers",
             "find_policy_files",

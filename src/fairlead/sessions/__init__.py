@@ -32,7 +32,14 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
-    from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long, public
+    from fairlead.sessions._limits import (
+        MAX_PATH_LENGTH,
+        bounded_question,
+        bounded_session,
+        clean_text,
+        is_long,
+        public_session,
+    )
     from fairlead.sessions._locations import (
         GitFolders,
         Location,
@@ -118,9 +125,9 @@ __all__ = [
     "Working",
     "apply",
     "apply_record",
-    "bounded",
     "bounded_question",
-    "clean",
+    "bounded_session",
+    "clean_text",
     "decide_notification",
     "encode_registry",
     "find_git_folders",
@@ -128,7 +135,7 @@ __all__ = [
     "is_long",
     "line_of",
     "project_of",
-    "public",
+    "public_session",
     "question_of",
     "rebuild_registry",
     "reconcile",
@@ -174,11 +181,11 @@ __getattr__ = lazy_exports(
         "_hosts": ("HostSessions", "CONTACT_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (
             "MAX_PATH_LENGTH",
-            "bounded",
+            "bounded_session",
             "bounded_question",
-            "clean",
+            "clean_text",
             "is_long",
-            "public",
+            "public_session",
         ),
         "_locations": (
             "GitFolders",

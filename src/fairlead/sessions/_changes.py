@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.sessions._limits import bounded
+from fairlead.sessions._limits import bounded_session
 from fairlead.sessions._session import Session
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ChangeLog:
         added = []
         for session in sessions:
             self.revision += 1
-            change = SessionChange(self.revision, bounded(session), gone)
+            change = SessionChange(self.revision, bounded_session(session), gone)
             if len(self._changes) == MAX_CHANGES:
                 self._oldest = self._changes[0].revision
             self._changes.append(change)

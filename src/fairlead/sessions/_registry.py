@@ -43,8 +43,8 @@ from fairlead.events import (
 )
 from fairlead.journal import Caller
 from fairlead.sessions._changes import ChangeLog, SessionChange
-from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean, public
-from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean_text, public_session
+from fairlead.sessions._reconcile import discovered_session, reconcile, reconcile_child
 from fairlead.sessions._session import AttentionNeeded, Session
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._activity import with_answer
@@ -122,7 +122,7 @@ class Registry(SubagentLinker):
         for name in [name for name in self.by_id if name.startswith(STARTING) and name not in by_id]:
             self.drop(name)  # its dialog is answered: it has a session now, or has ended
         for name, file in by_id.items():
-            if name not in self.by_id and (session := discovered(file)):
+            if name not in self.by_id and (session := discovered_session(file)):
                 self.put(session)
                 if file.in_terminal:  # a terminal has one session at a time; other programs have many
                     self._link_predecessor(session, "resume", now)
@@ -197,7 +197,7 @@ class Registry(SubagentLinker):
     def get_public(self, session_id: str, *, is_whole: bool = False) -> Session | None:
         """Find a session as `get` does, and return it as people and programs see it."""
         session = self.get(session_id)
-        return session and public(session, is_whole=is_whole)
+        return session and public_session(session, is_whole=is_whole)
 
     def sessions(self, *, ended: bool = False) -> list[Session]:
         """Return the main sessions, on request with those that have ended."""
@@ -251,7 +251,7 @@ class Registry(SubagentLinker):
         if isinstance(event, PostToolUse) and starts_subagent(event) and (agent_id := started_subagent(event)):
             self.link_subagent(self.by_id[parent_id], agent_id, event, at)
         elif isinstance(event, PreToolUse) and starts_subagent(event):
-            self.assign_subagent(self.by_id[parent_id], clean(event.tool_use_id or "", MAX_ID_LENGTH), at)
+            self.assign_subagent(self.by_id[parent_id], clean_text(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
         """Find a teammate by its name: some clients do not send its id."""
@@ -265,12 +265,12 @@ class Registry(SubagentLinker):
         return any(child.ended is None and type(child.state) is AttentionNeeded for child in self.descendants(root.id))
 
     def _root(self, event: Event, at: float, caller: Caller, client: str) -> Session:
-        name = clean(event.session_id, MAX_ID_LENGTH)
+        name = clean_text(event.session_id, MAX_ID_LENGTH)
         root = self.by_id.get(name)
         is_new = root is None or (root.evidence is None and not root.memory.newest)  # known from a status line only
         if root is None:
             self._make_room()
-            root = Session(id=name, client=clean(client), started=at, since=at, last_activity=at)
+            root = Session(id=name, client=clean_text(client), started=at, since=at, last_activity=at)
         root = self.put(self._with_caller(root, event, at, caller))
         if isinstance(event, SessionStart) and event.source in _SAME_PROCESS and (is_new or root.ended is not None):
             root = self._link_predecessor(root, event.source, at)
@@ -312,9 +312,9 @@ class Registry(SubagentLinker):
             pid=pid,
             pid_start=start,
             others=others,
-            tmux=clean(caller.tmux),
-            pane=clean(caller.pane),
-            project=clean(caller.project, MAX_PATH_LENGTH) or root.project,
+            tmux=clean_text(caller.tmux),
+            pane=clean_text(caller.pane),
+            project=clean_text(caller.project, MAX_PATH_LENGTH) or root.project,
             memory=memory,
         )
 

@@ -202,7 +202,7 @@ class Actions:
         title = f"pane of {display_name(session)}"
         try:
             require_here(session, "its pane is there")
-            lines = await _tmux.peek(*self._pane_of(session), _PEEKED_LINES)
+            lines = await _tmux.capture_pane(*self._pane_of(session), _PEEKED_LINES)
         except FairleadError as error:
             panel.show_message(title, str(error))
             return

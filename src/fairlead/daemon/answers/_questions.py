@@ -14,7 +14,7 @@ import msgspec
 from fairlead.clients import Choice, client_or_default
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput, SessionEnd, ToolEvent
-from fairlead.sessions import clean, question_of
+from fairlead.sessions import clean_text, question_of
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
         agent=event.agent_id or "",
         agent_type=event.agent_type or "",
         client=event.client,
-        tool=clean(event.tool_name),
+        tool=clean_text(event.tool_name),
         text=question_of(event),
         choices=client.choices_of(event.tool_name, event.tool_input),
         cwd=event.cwd or "",

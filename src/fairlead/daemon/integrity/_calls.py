@@ -139,39 +139,39 @@ class RunningCalls:
             self._unfinished = [call for call in self._unfinished if call not in concerned or not call.has_ended]
             return concerned
 
-    def blocked(self, event_id: str) -> None:
+    def end_blocked_call(self, event_id: str) -> None:
         """Forget a call that was denied."""
         with self._lock:
             for key in [key for key, call in self._running.items() if call.event_id == event_id]:
                 self._remove(key)
 
-    def approved(self, event_id: str) -> None:
+    def note_approval(self, event_id: str) -> None:
         """Note that the user is asked about a call: if it runs, they have agreed."""
         with self._lock:
             for call in self._running.values():
                 call.is_approved = call.is_approved or call.event_id == event_id
 
-    def prompted(self, session: str) -> None:
+    def note_prompt(self, session: str) -> None:
         """Note a prompt: a call that still seems to run may have been interrupted."""
         with self._lock:
             self._stale.update(
                 (key, call) for key, call in self._running.items() if call.session == session and not call.agent_id
             )
 
-    def agent_is_done(self, event: Event) -> None:
+    def end_calls_of_agent(self, event: Event) -> None:
         """Note that no call of an agent runs any more. Calls whose end was not seen may have changed files."""
         with self._lock:
             agent = event.session_id, event.agent_id or ""
             self._mark_unfinished([call for call in self._running.values() if (call.session, call.agent_id) == agent])
 
-    def session_ended(self, session: str) -> None:
+    def end_calls_of_session(self, session: str) -> None:
         """Note that nothing of a session runs any more."""
         with self._lock:
             self._mark_unfinished([call for call in self._running.values() if call.session == session])
             for call in self._unfinished:
                 call.has_ended = call.has_ended or call.session == session
 
-    def tasks_ended(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
+    def end_tasks(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
         """Note which background tasks of a session have ended: the task `ended`, or all that are not in `running`."""
         with self._lock:
             for call in self._unfinished:

@@ -69,7 +69,7 @@ class IntegrityMonitor:
             self._by_layers[ids] = layers, self._projects[key]  # holds the layers, so that their ids are not reused
             return self._projects[key]
 
-    def call_begins(self, context: EventContext, event: PreToolUse) -> None:
+    def begin_call(self, context: EventContext, event: PreToolUse) -> None:
         """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
         request, project = context.request, self.project(context)
         call = RunningCall(event, request.id, context.cwd, request.caller, context.client)
@@ -86,7 +86,7 @@ class IntegrityMonitor:
             if (rule := project.protected.rule_for(change.path))
         ]
 
-    def file_was_written(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
+    def note_written_files(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
         """Note that a file tool has ended, and what it wrote: these changes were allowed."""
         self.calls.end(event)
         for path in paths:
@@ -94,7 +94,7 @@ class IntegrityMonitor:
             if dropped is not None:
                 self._expect_dropped(*dropped)
 
-    def call_ended(
+    def end_call(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
     ) -> tuple[CheckedProject, list[ReportedChange]] | None:
         """Check the files after a call; return the findings, if there are any."""

@@ -27,7 +27,7 @@ from fairlead.sessions import (
     SavedRegistryError,
     apply_record,
     encode_registry,
-    public,
+    public_session,
     restore_registry,
 )
 
@@ -117,7 +117,7 @@ class SessionTracker(EventExtension):
                 return
             self._apply(records)
 
-    async def replayed(self) -> None:
+    async def wait_until_replayed(self) -> None:
         """Wait until all sessions of the last daemon are loaded, but not for ever."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.all_replayed.wait(), _MAX_WAIT)
@@ -318,7 +318,7 @@ class SessionTracker(EventExtension):
                 if process in by_process:
                     by_process[process].append(session)
         first, sessions = next(((one, group) for one, group in by_process.items() if group), ((0, 0), []))
-        return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
+        return first, tuple(map(public_session, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
         """Return the latest session of a process that another one has replaced. For a thread: it waits."""
@@ -332,13 +332,13 @@ class SessionTracker(EventExtension):
             return None
 
     async def _replaced_when_known(self, process: Process) -> Session | None:
-        await self.replayed()
+        await self.wait_until_replayed()
         return self._find_replaced(process)
 
     def _find_replaced(self, process: Process) -> Session | None:
         self.apply_queued()
         ended = [session for session in self._registry.in_process(*process) if session.end_reason in _REPLACED]
-        return max((public(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
+        return max((public_session(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
 
     def is_in_turn(self, session_id: str) -> bool:
         """Return whether an agent is between a prompt and its answer."""
@@ -364,7 +364,10 @@ class SessionTracker(EventExtension):
 
     def _with_children(self, session: Session) -> list[Session]:
         children = self._registry.children_of(session.id)
-        return [public(session), *(descendant for child in children for descendant in self._with_children(child))]
+        return [
+            public_session(session),
+            *(descendant for child in children for descendant in self._with_children(child)),
+        ]
 
     async def follow(self, after: int) -> AsyncIterator[list[SessionChange] | None]:
         """Yield the changes after a revision as they come.

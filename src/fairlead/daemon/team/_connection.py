@@ -8,8 +8,8 @@ from __future__ import annotations
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from fairlead.daemon.team._incoming import Incoming
-from fairlead.daemon.team._outgoing import Outgoing
+from fairlead.daemon.team._incoming import IncomingPackets
+from fairlead.daemon.team._outgoing import OutgoingPackets
 from fairlead.daemon.team._snapshots import digest
 from fairlead.team import Changes, HostSnapshot, RelayRefused, sign_snapshot
 
@@ -69,8 +69,8 @@ class TeamConnection:
         self._leases = leases
         self._log = log
         self._settings = settings
-        self._outgoing = Outgoing(relay, service, roster, log)
-        self._incoming = Incoming(relay, service, roster, directory, notices, log, answers)
+        self._outgoing = OutgoingPackets(relay, service, roster, log)
+        self._incoming = IncomingPackets(relay, service, roster, directory, notices, log, answers)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
         self._read_all_at = self._read_registry_at = self._read_snapshots_at = 0.0
         self._pruned_at = monotonic()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         decode_snapshot,
         encode,
     )
-    from fairlead.mail.remote._receiving import IncomingPacket, Received
+    from fairlead.mail.remote._receiving import IncomingPacket, ReceiveResult
     from fairlead.mail.remote._storage import (
         Backlog,
         Link,
@@ -59,7 +59,7 @@ __all__ = [
     "OutgoingPacket",
     "PacketSender",
     "ReceiptPacket",
-    "Received",
+    "ReceiveResult",
     "ReceivedBatch",
     "ReceivedMessage",
     "RefusedPacket",
@@ -93,7 +93,7 @@ __getattr__ = lazy_exports(
             "decode_snapshot",
             "encode",
         ),
-        "_receiving": ("IncomingPacket", "Received"),
+        "_receiving": ("IncomingPacket", "ReceiveResult"),
         "_storage": (
             "Backlog",
             "Link",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_LAYERS = 256
 
 
-class Notice(Struct, frozen=True):
+class PolicyNotice(Struct, frozen=True):
     """A message about a file, which the user gets once in a session."""
 
     digest: str
@@ -44,7 +44,7 @@ class LoadedPolicy(Struct, frozen=True):
 
     layers: tuple[Layer, ...] = ()
     warnings: tuple[str, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[PolicyNotice, ...] = ()
     """Messages that the user has not got yet."""
     unreadable: tuple[Diagnostic, ...] = ()
     """The first mistake of each file that could not be loaded, if the call may go on without it."""
@@ -106,7 +106,7 @@ def find_layers(cwd: str, *, config_home: str | None = None) -> tuple[Layer, ...
             mistakes += error.mistakes
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    return with_commands_once(files, layers)
+    return without_repeated_commands(files, layers)
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
@@ -137,14 +137,14 @@ def load_policy(
     decide no event, so the version that is cached applies if the file breaks, but not if the file is deleted.
     `cached_only`: raise `NotCached` instead of reading a file.
     """
-    if cached_only and (recent := _memory_cache.recall(cwd, is_watching=True)) is not None:
+    if cached_only and (recent := _memory_cache.get_cached_policy(cwd, is_watching=True)) is not None:
         return recent
     search = FolderSearch(policy_cache_folder())
     files = find_files(search, cwd, config_home=config_home)
     loaded = load_files(files, clock=clock, validating=validating, cached_only=cached_only)
     if cached_only:
         others = policy_cache_folder(), user_wide_file(config_home)
-        _memory_cache.remember(cwd, loaded, others, search.visited)
+        _memory_cache.cache_policy(cwd, loaded, others, search.visited)
     return loaded
 
 
@@ -174,11 +174,11 @@ def load_files(
             warnings += more
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    loaded = with_commands_once([file for file in files if file not in unreadable], layers)
+    loaded = without_repeated_commands([file for file in files if file not in unreadable], layers)
     return LoadedPolicy(loaded, tuple(dict.fromkeys(warnings)), unreadable=tuple(unreadable.values()))
 
 
-def with_commands_once(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
+def without_repeated_commands(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
     """Return the layers such that commands do not run twice, for a worktree and for its main checkout.
 
     The commands run in the worktree: those of the worktree's own file, or else those of the main checkout's file.

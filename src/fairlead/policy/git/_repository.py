@@ -148,7 +148,7 @@ class Repository:
         )
         return [line[0] if len(line) > 1 and line[-1] == kind else None for line in objects]
 
-    def exist(self, revisions: Sequence[str]) -> bool:
+    def all_exist(self, revisions: Sequence[str]) -> bool:
         """Return whether all of some revisions name objects."""
         return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
 

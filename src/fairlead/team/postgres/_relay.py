@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.team._errors import RelayRefused, TeamError
 from fairlead.team._types import Certificate, Host, HostSnapshot, Packet, RelayLoad, Welcome
 from fairlead.team.postgres import _statements as sql
-from fairlead.team.postgres._connection import connect, delete_in_steps, durably, listen
+from fairlead.team.postgres._connection import connect, delete_in_steps, durable_commits, listen
 from fairlead.team.postgres._leases import LeaseRows
 from fairlead.team.postgres._listener import NotifyListener
 from fairlead.team.postgres._registration import claim, register
@@ -134,7 +134,7 @@ class PostgresRelay(StatementRunner):
             certificate.at,
             certificate.signature,
         ]
-        with self._translating(), durably(self._connection):
+        with self._translating(), durable_commits(self._connection):
             self._connection.execute(sql.ADD_CERTIFICATE, [*values, self._host])
 
     def publish(self, snapshot: HostSnapshot) -> None:
