@@ -7,7 +7,7 @@ import os
 from msgspec.structs import replace
 
 from fairlead.clients._reports import ClientSessionFile
-from fairlead.clients.claude._environment import own_folder
+from fairlead.clients.claude._environment import current_config_folder
 from fairlead.clients.claude._starting_sessions import find_starting_sessions, tmux_of
 from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
@@ -26,7 +26,7 @@ _MAX_DIGITS = 18
 
 def sessions_folder() -> str:
     """Return the client's folder of session files."""
-    return f"{own_folder()}/sessions"
+    return f"{current_config_folder()}/sessions"
 
 
 def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:

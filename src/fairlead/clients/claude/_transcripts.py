@@ -14,7 +14,7 @@ import os
 import stat
 
 from fairlead.clients._reports import Usage
-from fairlead.clients.claude._environment import own_folder
+from fairlead.clients.claude._environment import current_config_folder
 from fairlead.clients.claude._text import MAX_ID, clean
 from fairlead.events import decode_json
 
@@ -41,7 +41,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 def transcripts_folder() -> str:
     """Return the client's folder of transcripts, for all projects."""
-    return f"{own_folder()}/projects"
+    return f"{current_config_folder()}/projects"
 
 
 def subagent_transcript(transcript: str, agent_id: str) -> str:

@@ -27,7 +27,7 @@ def check_runs(facts: Facts) -> Iterator[Finding]:
     """Yield a finding for each of our hooks: whether it answered, and how fast."""
     for run in facts.hook_runs.runs:
         if run.is_ours:
-            yield _check_own_hook(run)
+            yield _check_our_hook(run)
 
 
 def check_foreign(facts: Facts) -> Iterator[Finding]:
@@ -39,10 +39,10 @@ def check_foreign(facts: Facts) -> Iterator[Finding]:
 
 def level_of(run: HookRunFacts) -> str:
     """Return the level of the finding about a run."""
-    return (_check_own_hook(run) if run.is_ours else _check_foreign_hook(run)).level
+    return (_check_our_hook(run) if run.is_ours else _check_foreign_hook(run)).level
 
 
-def _check_own_hook(run: HookRunFacts) -> Finding:
+def _check_our_hook(run: HookRunFacts) -> Finding:
     check, name = f"run.{run.event}", f"{run.event:<20}"
     if run.route is None:
         return skipped(check, f"{name}not run: {run.error}", _how_to_run(run))

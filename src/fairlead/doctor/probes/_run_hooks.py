@@ -185,12 +185,12 @@ def _skip_reason(hook: InstalledHook, *, run_foreign: bool) -> str:
         return ""
     if not hook.is_ours:
         return "it is not ours, and may do anything"
-    if own := _own_options(hook.words):
+    if own := _user_hook_options(hook.words):
         return f"{own[0]} runs hooks of your own, which may do anything"
     return ""
 
 
-def _own_options(argv: Sequence[str]) -> list[str]:
+def _user_hook_options(argv: Sequence[str]) -> list[str]:
     rest = iter(argv[2:])
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
 
