@@ -97,7 +97,7 @@ class LightHost:
     """A host: a mail store, and the relay."""
 
     def __init__(self, url: str, folder: Path, number: int) -> None:
-        from fairlead.team import Hello, Snapshot
+        from fairlead.team import Hello, HostSnapshot
         from fairlead.team.relay import open_relay
 
         self.number = number
@@ -113,8 +113,8 @@ class LightHost:
         )
         self.relay.connect(hello)
         body = self.mail.local_snapshot()
-        self.relay.publish(Snapshot(host=self.id, kind="agents", version=int(time() * 1000), body=body))
-        self.mail.on_outgoing(self.relay.wake)
+        self.relay.publish(HostSnapshot(host=self.id, kind="agents", version=int(time() * 1000), body=body))
+        self.mail.add_outgoing_listener(self.relay.wake)
         self.peers: list[str] = []
         self.sent = self.received = self.pushed = self.shown = 0
 

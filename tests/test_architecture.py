@@ -19,7 +19,7 @@ from fairlead.cli.commands import SECTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fairlead.cli.commands import Entry
+    from fairlead.cli.commands import CommandEntry
 
 SRC = Path(fairlead.__file__).parent
 
@@ -349,7 +349,7 @@ def test_a_module_whose_commands_the_daemon_runs_does_not_print() -> None:
     assert printing == []
 
 
-def flags_by_module(entries: Iterable[Entry]) -> dict[str, list[bool]]:
+def flags_by_module(entries: Iterable[CommandEntry]) -> dict[str, list[bool]]:
     """Return for each module that has commands whether the daemon runs each of them."""
     found: dict[str, list[bool]] = {}
     for one in entries:

@@ -16,7 +16,7 @@ from daemon.callers import client
 from daemon.daemon_home import scratch_home
 
 from fairlead.cli import daemon
-from fairlead.cli.commands import SECTIONS, Entry
+from fairlead.cli.commands import SECTIONS, CommandEntry
 from fairlead.cli.support.command import Command, Group, load, mark_texts, unmark
 from fairlead.cli.support.durations import parse_duration, read_duration
 from fairlead.errors import UsageError, failure_exit_code
@@ -28,7 +28,7 @@ BIN = Path(sys.executable).parent
 ENTRIES = [entry for section in SECTIONS for entry in section.entries]
 
 
-def leaves() -> Iterator[tuple[str, Entry]]:
+def leaves() -> Iterator[tuple[str, CommandEntry]]:
     """Every command that does something, with its words."""
     for entry in ENTRIES:
         for below in entry.subcommands:
@@ -50,7 +50,7 @@ def test_help_lists_every_command_by_sections(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(("words", "entry"), list(leaves()), ids=[words for words, _ in leaves()])
 def test_the_help_of_a_command_has_its_summary_an_example_and_the_exit_codes(
-    words: str, entry: Entry, capsys: pytest.CaptureFixture[str]
+    words: str, entry: CommandEntry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = load(entry)
     assert isinstance(command, Command)
@@ -67,7 +67,7 @@ def test_the_help_of_a_command_has_its_summary_an_example_and_the_exit_codes(
 
 @pytest.mark.parametrize("group", [entry for entry in ENTRIES if entry.subcommands], ids=lambda entry: str(entry.name))
 def test_the_help_of_a_group_lists_its_commands_and_the_options_of_the_default(
-    group: Entry, capsys: pytest.CaptureFixture[str]
+    group: CommandEntry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert isinstance(load(group), Group)
     assert run(group.name, ["--help"]) == 0

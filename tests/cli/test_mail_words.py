@@ -9,7 +9,7 @@ import pytest
 from cli.command_line import error_of
 
 from fairlead.cli.mail import agents, identity, inbox, poll, reply, send, status, topics
-from fairlead.cli.mail.send import Draft, split_words
+from fairlead.cli.mail.send import MessageOptions, split_words
 from fairlead.cli.support.daemon_client import Request, read_body, to_query
 from fairlead.cli.support.invocation import Screen
 from fairlead.errors import FairleadError
@@ -55,7 +55,7 @@ def parsed(command: click.Command, words: list[str]) -> dict[str, Any]:
 )
 def test_names_and_text_are_told_apart(words: list[str], names: list[str], body: str) -> None:
     values = parsed(send.send, words)
-    draft = Draft(**{field: values[field] for field in Draft.__struct_fields__})
+    draft = MessageOptions(**{field: values[field] for field in MessageOptions.__struct_fields__})
     found, word = split_words(values["words"], values["to"], draft)
     assert (found, draft.body_source(word)) == (names, (body, ""))
 
@@ -114,7 +114,7 @@ def test_an_empty_text_is_nothing_to_send(capsys: pytest.CaptureFixture[str]) ->
 
 def test_options_become_a_request_without_asking_anybody() -> None:
     """The first of the two pure functions of a command."""
-    draft = Draft(subject="S", request=True, deadline=60.0, key="")
+    draft = MessageOptions(subject="S", request=True, deadline=60.0, key="")
     assert send.to_request(["a"], "text", draft, 1000.0, "k1") == Request(
         "POST",
         "send",
@@ -128,7 +128,7 @@ def test_options_become_a_request_without_asking_anybody() -> None:
             "key": "k1",
         },
     )
-    assert reply.to_request(12, "8080", Draft(key="own"), 0.0, "k", to_all=True).fields["key"] == "own"
+    assert reply.to_request(12, "8080", MessageOptions(key="own"), 0.0, "k", to_all=True).fields["key"] == "own"
     assert inbox.to_request(inbox.Options(limit=999)).fields["limit"] == 200
     assert agents.to_request(agents.Options(show_all=True)).fields == {"all": "true", "project": ""}
     assert status.to_request(None) == Request("GET", "status")

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.clients import Choice, client_named
 from fairlead.events import HookOutput, PermissionRequest, PreToolUse, StopFailure
-from fairlead.sessions import AttentionNeeded, Registry, Working, bounded
+from fairlead.sessions import AttentionNeeded, Registry, Working, bounded_session
 from fairlead.testing import make
 
 CLAUDE = client_named("claude")
@@ -91,7 +91,7 @@ def test_the_choices_of_a_question_can_be_answered_by_its_text() -> None:
     choices = CLAUDE.choices_of("AskUserQuestion", {"questions": questions})
     assert choices == (
         Choice("Which colour?", ("Red", "Blue"), descriptions=("as a brick", "")),
-        Choice("Which fruits?", ("Apple",), several=True, descriptions=("",)),
+        Choice("Which fruits?", ("Apple",), allows_several=True, descriptions=("",)),
     )
     output = CLAUDE.approval("AskUserQuestion", {"questions": questions}, ["Blue", "Apple"])
     assert output.permission == "allow"
@@ -156,7 +156,7 @@ def test_a_session_keeps_all_of_a_question_and_lists_have_its_beginning() -> Non
     (session,) = registry.sessions()
     assert session.state == AttentionNeeded("Permission for Bash", "x" * 5000)
     cut = "x" * 4000 + "\n… and 1000 more characters"
-    listed = bounded(session)
+    listed = bounded_session(session)
     assert listed.state == AttentionNeeded("Permission for Bash", cut)
     assert [call.question for call in listed.calls.values()] == [cut]
     changes = registry.log.since(registry.revision - 1)
@@ -165,4 +165,4 @@ def test_a_session_keeps_all_of_a_question_and_lists_have_its_beginning() -> Non
 
 def test_a_short_question_is_listed_as_it_is() -> None:
     (session,) = asking("make").sessions()
-    assert bounded(session) is session
+    assert bounded_session(session) is session

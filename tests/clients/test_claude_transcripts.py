@@ -173,9 +173,9 @@ def test_a_large_file_is_read_a_part_at_a_time(
 
     first = transcripts.read(files)
     assert 0 < (first["one"].tokens or 0) < 600
-    assert transcripts.behind == {"one", "two"}
+    assert transcripts.unfinished == {"one", "two"}
 
-    while transcripts.behind:
+    while transcripts.unfinished:
         found = transcripts.read(files)
     assert (found["one"].tokens, found["two"].tokens) == (600, 15)
 
@@ -243,7 +243,7 @@ def test_only_a_file_in_the_clients_folder_is_read(transcripts: Transcripts, fil
     names += [file.parent / "pipe.jsonl", file.parent / "../../../../agent-a1.jsonl", file.parent / "missing.jsonl"]
     paths = [*map(str, names), "", "agent-a1.jsonl", "\0", "/dev/zero", "/proc/self/environ", "x" * 5000]
     assert transcripts.read({path: path for path in paths}) == {}
-    assert transcripts.behind == frozenset()
+    assert transcripts.unfinished == frozenset()
 
 
 def test_a_link_within_the_clients_folder_is_followed(transcripts: Transcripts, file: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sessions.fake_client import IDLE, START, THINKING, FakeClient, make, record
 from fairlead.clients import ClientSessionFile
 from fairlead.clients.claude._status_line import usage_of as read_usage
 from fairlead.journal import Caller
-from fairlead.sessions import AttentionNeeded, Registry, Working, restore, snapshot
+from fairlead.sessions import AttentionNeeded, Registry, Working, encode_registry, restore_registry
 
 BASH = AttentionNeeded("Permission for Bash")
 STATUS: dict[str, Any] = {
@@ -331,7 +331,7 @@ def test_21_the_daemon_starts_anew() -> None:
     client("PermissionRequest", agent_id="a1", agent_type="Explore")
     client.registry.update_usage("abc123", read_usage(STATUS))
 
-    again = restore(snapshot(client.registry))
+    again = restore_registry(encode_registry(client.registry))
 
     assert again.by_id == client.registry.by_id
     assert again.revision == client.registry.revision

@@ -19,7 +19,7 @@ from daemon.talk import talk
 from fairlead.daemon._metrics import resident_memory
 from fairlead.daemon.events._recorder import MAX_BACKLOG
 from fairlead.daemon.store import __main__ as store_program
-from fairlead.daemon.store._messages import Answer, Finish, MessageReader, SessionEvents, decode_reply
+from fairlead.daemon.store._messages import Finish, MessageReader, SessionEvents, StoreAnswer, decode_reply
 from fairlead.daemon.store._messages import send as send_message
 from fairlead.daemon.store._writer import BATCH_SIZE
 from fairlead.journal import DaemonRecord, EventRecord, Journal, journal_folder
@@ -121,7 +121,7 @@ def test_a_question_waits_for_several_batches_but_not_for_ever(
     with ours, theirs, ThreadPoolExecutor(1) as feeding:
         send_message(ours, SessionEvents(1, "new", 5))
         fed = feeding.submit(lambda: store_program.StoreServer(theirs).run())
-        answer = next(reply for reply in replies(ours) if isinstance(reply, Answer))
+        answer = next(reply for reply in replies(ours) if isinstance(reply, StoreAnswer))
         send_message(ours, Finish())
         fed.result()
 

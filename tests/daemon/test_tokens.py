@@ -124,7 +124,7 @@ async def test_what_works_is_not_read_while_nobody_looks(tmp_path: Path, monkeyp
     file.write_text(said("m1", 100))
 
     tokens = SubagentTokenUsage(tracker)
-    await tokens._read(also_live=False)
+    await tokens._read(also_running=False)
     assert known(tracker) == []
     await tokens.refresh()
     assert known(tracker) == [100]

@@ -10,17 +10,17 @@ import pytest
 from fairlead.clients import InstalledHook, SettingsFile
 from fairlead.doctor import examine
 from fairlead.doctor._facts import (
-    Client,
-    Daemon,
-    Database,
-    Entry,
+    ClientFacts,
+    DaemonFacts,
+    DatabaseFacts,
     Facts,
+    FileFacts,
+    HookRunFacts,
     HookRuns,
-    Policy,
-    Program,
+    PolicyFacts,
+    ProgramFacts,
     ProgramResult,
-    Run,
-    State,
+    StateFacts,
 )
 from fairlead.doctor._findings import ok
 
@@ -33,14 +33,14 @@ HEALTHY = Facts(
     scopes=("user",),
     files=(),
     statuses=(),
-    client=Client("/bin/claude", (2, 1, 325)),
+    client=ClientFacts("/bin/claude", (2, 1, 325)),
     programs=(),
     own_launcher="/bin/fairlead-hook",
     on_path=(),
     moved_variables=(),
-    daemon=Daemon(Entry("/run/f"), Entry("/run/f/daemon.sock"), Entry("/run/f/daemon.lock")),
-    state=State(Entry("/state", "folder", 0o700), free_bytes=10**12),
-    policy=Policy(),
+    daemon=DaemonFacts(FileFacts("/run/f"), FileFacts("/run/f/daemon.sock"), FileFacts("/run/f/daemon.lock")),
+    state=StateFacts(FileFacts("/state", "folder", 0o700), free_bytes=10**12),
+    policy=PolicyFacts(),
     hook_runs=HookRuns(),
 )
 
@@ -65,7 +65,7 @@ def test_nothing_is_wrong_with_healthy_facts() -> None:
     ],
 )
 def test_the_version_of_the_client(version: tuple[int, int, int] | None, check: str, level: str) -> None:
-    assert findings(client=Client("/bin/claude", version))[check].level == level
+    assert findings(client=ClientFacts("/bin/claude", version))[check].level == level
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_version_of_the_client(version: tuple[int, int, int] | None, check: 
         ({"spooled": 10_000}, "state.spool_full", "wrong", "the spool is full: 10000 events wait, and no more fit"),
         ({"journal_bytes": 400_000_000}, "state.journal", "warning", "the journal has 400 MB"),
         (
-            {"store": Database("/state/fairlead.db", is_there=True, was_checked=False)},
+            {"store": DatabaseFacts("/state/fairlead.db", is_there=True, was_checked=False)},
             "store",
             "skipped",
             "/state/fairlead.db could not be checked in a moment: it is large, or in use",
@@ -94,19 +94,39 @@ def test_the_state_folder(changes: dict[str, Any], check: str, level: str, found
 @pytest.mark.parametrize(
     ("run", "level", "end"),
     [
-        (Run("Stop", "user", "x", route="daemon", seconds=0.004, exit_code=0), "ok", "    4.0 ms  daemon"),
-        (Run("Stop", "user", "x", route="daemon", seconds=0.051, exit_code=0), "warning", "daemon: over 50 ms"),
-        (Run("Stop", "user", "x", route="cold", seconds=0.3, exit_code=0), "ok", "  300.0 ms  no daemon"),
-        (Run("Stop", "user", "x", route="cold", seconds=2.1, exit_code=0), "warning", "no daemon: over 2 s"),
-        (Run("Stop", "user", "x", route="apart", exit_code=2), "ok", "isolated, no daemon  blocked"),
-        (Run("Stop", "user", "x", route="cold", exit_code=1, stderr=b"no\nmore"), "wrong", "exit code 1: no"),
-        (Run("Stop", "user", "x", route="cold", exit_code=2, stderr=b"fairlead cannot go"), "wrong", "cannot go"),
-        (Run("Stop", "user", "x", route="cold", exit_code=0, stdout=b"[1]"), "wrong", "so the client ignores it"),
-        (Run("Stop", "user", "x", route="cold", exit_code=0, stdout=b'{"a": 1}'), "ok", "no daemon"),
-        (Run("Stop", "user", "x", route="cold", exit_code=-9), "wrong", "it ended with exit code -9"),
+        (HookRunFacts("Stop", "user", "x", route="daemon", seconds=0.004, exit_code=0), "ok", "    4.0 ms  daemon"),
+        (
+            HookRunFacts("Stop", "user", "x", route="daemon", seconds=0.051, exit_code=0),
+            "warning",
+            "daemon: over 50 ms",
+        ),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", seconds=0.3, exit_code=0), "ok", "  300.0 ms  no daemon"),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", seconds=2.1, exit_code=0),
+            "warning",
+            "no daemon: over 2 s",
+        ),
+        (HookRunFacts("Stop", "user", "x", route="isolated", exit_code=2), "ok", "isolated, no daemon  blocked"),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=1, stderr=b"no\nmore"),
+            "wrong",
+            "exit code 1: no",
+        ),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=2, stderr=b"fairlead cannot go"),
+            "wrong",
+            "cannot go",
+        ),
+        (
+            HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=0, stdout=b"[1]"),
+            "wrong",
+            "so the client ignores it",
+        ),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=0, stdout=b'{"a": 1}'), "ok", "no daemon"),
+        (HookRunFacts("Stop", "user", "x", route="no daemon", exit_code=-9), "wrong", "it ended with exit code -9"),
     ],
 )
-def test_a_hook_that_was_run(run: Run, level: str, end: str) -> None:
+def test_a_hook_that_was_run(run: HookRunFacts, level: str, end: str) -> None:
     finding = findings(hook_runs=HookRuns((run,)))["run.Stop"]
 
     assert (finding.level, finding.found[-len(end) :]) == (level, end)
@@ -114,7 +134,7 @@ def test_a_hook_that_was_run(run: Run, level: str, end: str) -> None:
 
 def test_a_launcher_that_cannot_run_its_python() -> None:
     start, imports = ProgramResult(1, "", "no such module"), ProgramResult(0, "1.0.0")
-    broken = Program("/bin/h", "/bin/p", start=start, imports=imports)
+    broken = ProgramFacts("/bin/h", "/bin/p", start=start, imports=imports)
 
     found = findings(programs=(broken,))
 
@@ -167,24 +187,24 @@ def asked(timeout: float) -> tuple[SettingsFile, ...]:
     ],
 )
 def test_a_setting_and_hooks_that_differ_about_answers(timeout: float, seconds: int, level: str, advice: str) -> None:
-    finding = findings(files=asked(timeout), policy=Policy(answer_seconds=seconds))["install.answer"]
+    finding = findings(files=asked(timeout), policy=PolicyFacts(answer_seconds=seconds))["install.answer"]
     assert (finding.level, finding.advice.endswith(advice)) == (level, True), finding
 
 
 def test_nothing_is_said_about_answers_where_nobody_wants_them() -> None:
     assert "install.answer" not in findings(files=asked(60))
-    assert "install.answer" not in findings(policy=Policy(answer_seconds=3580)), "without any hooks, that is said"
+    assert "install.answer" not in findings(policy=PolicyFacts(answer_seconds=3580)), "without any hooks, that is said"
 
 
 def test_protected_files_are_not_looked_at_without_a_daemon() -> None:
     without = msgspec.structs.replace(HEALTHY.daemon, starts_on_demand=False)
     checks = {
-        mode: "integrity.no_daemon" in findings(daemon=without, policy=Policy(integrity=mode))
+        mode: "integrity.no_daemon" in findings(daemon=without, policy=PolicyFacts(integrity=mode))
         for mode in ("restore", "report", "off")
     }
 
     assert checks == {"restore": True, "report": True, "off": False}
-    assert "integrity.no_daemon" not in findings(policy=Policy(integrity="restore"))
+    assert "integrity.no_daemon" not in findings(policy=PolicyFacts(integrity="restore"))
 
 
 def test_a_limit_of_the_integrity_check_is_told_with_its_project() -> None:
@@ -199,8 +219,10 @@ def test_a_limit_of_the_integrity_check_is_told_with_its_project() -> None:
 @pytest.mark.parametrize("state", [{"free_bytes": 0}, {"write_error": "No space left on device"}])
 def test_on_a_full_disk_nothing_is_advised_that_throws_data_away(state: dict[str, Any]) -> None:
     """A database that cannot be read there may be intact: SQLite needs space for its log."""
-    mail = Database("/state/mail.db", is_there=True, problem="unable to open database file", set_aside=("/state/x",))
-    full = State(Entry("/state", "folder", 0o700), mail=mail, **state)
+    mail = DatabaseFacts(
+        "/state/mail.db", is_there=True, problem="unable to open database file", set_aside=("/state/x",)
+    )
+    full = StateFacts(FileFacts("/state", "folder", 0o700), mail=mail, **state)
 
     found = findings(state=full)
 
@@ -212,8 +234,8 @@ def test_on_a_full_disk_nothing_is_advised_that_throws_data_away(state: dict[str
 
 
 def test_a_damaged_database_is_salvaged_by_a_new_daemon() -> None:
-    mail = Database("/state/mail.db", is_there=True, problem="malformed")
+    mail = DatabaseFacts("/state/mail.db", is_there=True, problem="malformed")
 
-    found = findings(state=State(Entry("/state", "folder", 0o700), free_bytes=10**12, mail=mail))
+    found = findings(state=StateFacts(FileFacts("/state", "folder", 0o700), free_bytes=10**12, mail=mail))
 
     assert found["mail.damaged"].advice.endswith("it copies what can be read, and keeps the damaged file")

@@ -109,7 +109,7 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule()
     def tend(self) -> None:
         self.service.run_once()
-        assert all(not self.service.is_dead(lease) for lease in self.service.table.leases)
+        assert all(not self.service.holder_has_ended(lease) for lease in self.service.table.leases)
 
     @invariant()
     def none_is_lost_and_none_held_by_the_dead(self) -> None:

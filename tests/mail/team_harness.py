@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mail.harness import Clock, MailHarness
 
-from fairlead.mail.remote import IncomingPacket, Received
+from fairlead.mail.remote import IncomingPacket, ReceiveResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +29,9 @@ class TeamHost(MailHarness):
         super()._open()
         self.rings: list[str] = []
         self.outgoing_notifications = 0
-        self.service.on_mail(lambda agent: self.rings.append(agent.name))
+        self.service.add_mail_listener(lambda agent: self.rings.append(agent.name))
         self.team.set_local_host(self.id, self.name)
-        self.team.on_outgoing(self._count_notification)
+        self.team.add_outgoing_listener(self._count_notification)
 
     def _count_notification(self) -> None:
         self.outgoing_notifications += 1
@@ -87,7 +87,7 @@ class Hub:
 
     # -- everything ------------------------------------------------------------------------------------
 
-    def exchange(self, host: TeamHost) -> list[Received]:
+    def exchange(self, host: TeamHost) -> list[ReceiveResult]:
         self.push(host)
         results = host.team.receive(self.pull(host))
         self.acknowledge(host)

@@ -399,8 +399,8 @@ def test_an_interrupted_thread_leaves_no_other_waiting(mail: MailHarness, slow: 
 def test_listeners_are_called_after_the_commit_once_for_each_agent(mail: MailHarness) -> None:
     amber, blue, calm = mail.agents("s1", "s2", "s3")
     calls: list[tuple[str, int]] = []
-    mail.service.on_mail(lambda agent: calls.append((agent.name, mail.service.queued_count(agent))))
-    mail.service.on_mail(lambda _: 1 / 0)  # type: ignore[arg-type]
+    mail.service.add_mail_listener(lambda agent: calls.append((agent.name, mail.service.queued_count(agent))))
+    mail.service.add_mail_listener(lambda _: 1 / 0)  # type: ignore[arg-type]
 
     mail.send(amber, blue, calm)
     mail.service.send_many([(amber, Draft(to=(blue.name,), subject=str(number))) for number in range(3)])
@@ -416,7 +416,7 @@ def test_listeners_are_called_after_the_commit_once_for_each_agent(mail: MailHar
 def test_a_listener_may_call_the_service(mail: MailHarness) -> None:
     amber, blue = mail.agents("s1", "s2")
     shown: list[int] = []
-    mail.service.on_mail(lambda agent: shown.extend(mail.show(agent)))
+    mail.service.add_mail_listener(lambda agent: shown.extend(mail.show(agent)))
     assert [mail.send(amber, blue).id for _ in range(3)] == shown == [1, 2, 3]
 
 

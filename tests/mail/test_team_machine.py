@@ -21,7 +21,7 @@ from mail.harness import Clock
 from mail.team_harness import Hub, TeamHost
 
 from fairlead.mail import STAGES, Draft, MessageService
-from fairlead.mail.remote import Received
+from fairlead.mail.remote import ReceiveResult
 from fairlead.mail.remote._receiving import Receiver
 from fairlead.store import MailStore
 
@@ -292,8 +292,8 @@ def test_the_control_without_the_key_of_origin_and_number_doubles(
 ) -> None:
     """The same crashes: so the test above can fail."""
 
-    def everything_is_new(_self: Receiver, _state: object, _packet: IncomingPacket) -> Received:
-        return Received.APPLIED
+    def everything_is_new(_self: Receiver, _state: object, _packet: IncomingPacket) -> ReceiveResult:
+        return ReceiveResult.APPLIED
 
     monkeypatch.setattr(Receiver, "_check_order", everything_is_new)
     monkeypatch.setattr(Receiver, "_find_origin", lambda *_: 0)

@@ -8,7 +8,7 @@ import pytest
 from mail.team_harness import Hub, TeamHost, opened_team
 
 from fairlead.mail import FIRST_REMOTE_ID, USER, Draft, NobodyThere, NoSuchAgent
-from fairlead.mail.remote import IncomingPacket, Received, TransitState
+from fairlead.mail.remote import IncomingPacket, ReceiveResult, TransitState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +67,15 @@ def test_a_packet_is_applied_once_in_order_and_a_gap_waits(hub: Hub, hosts: Host
     hub.push(laptop)
     first, second, third = hub.pull(server)
 
-    assert server.team.receive([third]) == [Received.GAP]
-    assert server.team.receive([first, first]) == [Received.APPLIED, Received.REPEATED]
+    assert server.team.receive([third]) == [ReceiveResult.GAP]
+    assert server.team.receive([first, first]) == [ReceiveResult.APPLIED, ReceiveResult.REPEATED]
     server.crash()
-    assert server.team.receive([first]) == [Received.REPEATED]
-    assert server.team.receive([second, third, second]) == [Received.APPLIED, Received.APPLIED, Received.REPEATED]
+    assert server.team.receive([first]) == [ReceiveResult.REPEATED]
+    assert server.team.receive([second, third, second]) == [
+        ReceiveResult.APPLIED,
+        ReceiveResult.APPLIED,
+        ReceiveResult.REPEATED,
+    ]
     assert [one.subject for one in server.service.show(worker, "Stop", "e1")] == ["one", "two", "three"]
 
 
@@ -324,7 +328,11 @@ def test_a_packet_that_cannot_be_applied_is_kept_aside_and_the_next_one_follows(
     hub.publish_snapshots()
     bad = IncomingPacket(origin=laptop.id, seq=1, kind=kind, body=body)
     void = IncomingPacket(origin=laptop.id, seq=2, kind="void", body=b"")
-    assert server.team.receive([bad, void, bad]) == [Received.REFUSED, Received.APPLIED, Received.REPEATED]
+    assert server.team.receive([bad, void, bad]) == [
+        ReceiveResult.REFUSED,
+        ReceiveResult.APPLIED,
+        ReceiveResult.REPEATED,
+    ]
     (kept,) = server.team.refused()
     assert (kept.origin, kept.seq, kept.kind, kept.body) == (laptop.id, 1, kind, body)
     assert kept.why.startswith(why)
@@ -332,7 +340,7 @@ def test_a_packet_that_cannot_be_applied_is_kept_aside_and_the_next_one_follows(
 
 def test_a_packet_of_a_host_that_is_not_known_waits(hub: Hub, hosts: Hosts) -> None:
     _, server, _ = hosts
-    assert server.team.receive([IncomingPacket(origin="x", seq=1, kind="void", body=b"")]) == [Received.GAP]
+    assert server.team.receive([IncomingPacket(origin="x", seq=1, kind="void", body=b"")]) == [ReceiveResult.GAP]
 
 
 def test_packets_of_another_kind_go_to_their_handler_in_order(hub: Hub, hosts: Hosts) -> None:

@@ -47,6 +47,10 @@ def test_a_star_includes_subagent_start() -> None:
     )
 
 
+def test_the_former_name_of_the_list_of_events_still_works() -> None:
+    assert note_for(START, "success", events=[], hooks=["SubagentStart"], show_system_events=True) is not None
+
+
 @pytest.mark.parametrize("events", [["*"], ["SubagentStart"]])
 def test_without_system_events_a_successful_subagent_start_is_not_notified(events: list[str]) -> None:
     assert note_for(START, "success", events=events, show_system_events=False) is None

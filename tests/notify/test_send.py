@@ -339,7 +339,8 @@ def test_a_process_that_cannot_be_started_is_logged(home: Path, monkeypatch: pyt
     )
 
 
-def test_the_result_is_reported_although_the_exit_code_is_not_known(home: Path) -> None:
+@pytest.mark.usefixtures("home")
+def test_the_result_is_reported_although_the_exit_code_is_not_known() -> None:
     """If SIGCHLD is ignored, no child can be waited for."""
     codes: Queue[int] = Queue()
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -348,7 +349,6 @@ def test_the_result_is_reported_although_the_exit_code_is_not_known(home: Path) 
         assert codes.get(timeout=30) == NO_DESKTOP | NO_CHANNEL
     finally:
         signal.signal(signal.SIGCHLD, before)
-    assert home
 
 
 def test_a_log_that_cannot_be_written_does_not_prevent_sending(

@@ -18,8 +18,8 @@ from fairlead import stop
 from fairlead.execute._git_changes import FileChanges
 from fairlead.policy.commands._planner import plan_commands
 from fairlead.policy.config._types import Layer, Policy, PreToolUse
+from fairlead.policy.guards._evaluation import Evaluation
 from fairlead.policy.guards._file_rules import FileRules
-from fairlead.policy.guards._verdict import Evaluation
 from fairlead.policy.paths._git_ignored import find_ignored
 from fairlead.policy.paths._gitignore import Pattern, PatternList, PatternSet
 from fairlead.policy.paths._plain_match import plain_test

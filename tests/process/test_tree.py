@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from fairlead.process import Ancestry, ancestry_of, command_line, process_start_time
-from fairlead.process._table import MAX_ANCESTORS, Row, _rows_from_ps
+from fairlead.process._table import MAX_ANCESTORS, ProcessRow, _rows_from_ps
 
 SHOW = "import os; from fairlead.process import ancestry_of; print(ancestry_of(os.getpid()).{})"
 
 
-def row(parent: int, start: int = 0) -> Row:
-    return Row(parent, start, has_terminal=False)
+def row(parent: int, start: int = 0) -> ProcessRow:
+    return ProcessRow(parent, start, has_terminal=False)
 
 
 def run_python(code: str, *args: str, new_session: bool = False) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlead.events import Event, parse
 from fairlead.journal import Caller
-from fairlead.sessions import Change, Idle, Registry, Session, Working
+from fairlead.sessions import Idle, Registry, Session, SessionChange, Working
 
 PAYLOADS = Path(__file__).parents[1] / "payloads/claude"
 START = 1_700_000_000.0
@@ -43,17 +43,19 @@ class FakeClient:
         self.now = START
         self.caller = Caller(pid=42, start=1000, pane="%1", tmux="/tmp/tmux,1,0")
 
-    def __call__(self, name: str, *, after: float = 1.0, **fields: Any) -> list[Change]:
+    def __call__(self, name: str, *, after: float = 1.0, **fields: Any) -> list[SessionChange]:
         self.now += after
         return self.send(make(name, fields.pop("session", self.session), **fields))
 
-    def send(self, event: Event, at: float | None = None, caller: Caller | None = None, **options: Any) -> list[Change]:
+    def send(
+        self, event: Event, at: float | None = None, caller: Caller | None = None, **options: Any
+    ) -> list[SessionChange]:
         return self.registry.apply_event(event, self.now if at is None else at, caller or self.caller, **options)
 
-    def pre(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> list[Change]:
+    def pre(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> list[SessionChange]:
         return self("PreToolUse", tool_name=tool, tool_use_id=call, **fields)
 
-    def post(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> list[Change]:
+    def post(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> list[SessionChange]:
         return self("PostToolUse", tool_name=tool, tool_use_id=call, **fields)
 
     @property

@@ -16,8 +16,8 @@ from fairlead.sessions import (
     AttentionRequest,
     AttentionSettings,
     decide_notification,
-    restore,
-    snapshot,
+    encode_registry,
+    restore_registry,
 )
 from fairlead.sessions._attention import IN_FRONT_DELAY, RETRY_DELAY
 from fairlead.sessions._panes import client_shows
@@ -54,7 +54,7 @@ class User:
     def restart(self) -> None:
         """Restart the daemon from what is on disk."""
         saved = msgspec.json.decode(msgspec.json.encode(self.log.notified()), type=dict[str, AttentionRequest])
-        self.client.registry = restore(snapshot(self.client.registry))
+        self.client.registry = restore_registry(encode_registry(self.client.registry))
         self.log = AttentionLog(saved)
 
     def ask(self, tool: str = "Bash", call: str = "t1", **fields: Any) -> None:

@@ -13,11 +13,11 @@ from fairlead.journal import Caller, DaemonRecord, EventRecord
 from fairlead.sessions import (
     AttentionNeeded,
     Registry,
-    SnapshotError,
+    SavedRegistryError,
     Working,
-    rebuild,
-    restore,
-    snapshot,
+    encode_registry,
+    rebuild_registry,
+    restore_registry,
 )
 from fairlead.sessions import _changes as changes_module
 from fairlead.sessions import _registry as registry_module
@@ -345,7 +345,7 @@ def test_a_reader_that_lags_too_far_or_has_an_unknown_revision_reads_everything(
     assert client.registry.changes_since(2) is None
     assert client.registry.changes_since(3) is not None
     assert client.registry.changes_since(99) is None
-    assert restore(snapshot(client.registry)).changes_since(7) is None
+    assert restore_registry(encode_registry(client.registry)).changes_since(7) is None
 
 
 def test_pruning_drops_sessions_and_reports_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,8 +379,8 @@ def test_the_number_of_sessions_is_limited(monkeypatch: pytest.MonkeyPatch) -> N
     "data", [b"", b"{}", b"[]", b"\xff", b'{"format":9,"revision":0,"sessions":[],"starts":{},"shared":[]}']
 )
 def test_invalid_snapshots_are_refused(data: bytes) -> None:
-    with pytest.raises(SnapshotError):
-        restore(data)
+    with pytest.raises(SavedRegistryError):
+        restore_registry(data)
 
 
 def test_records_that_cannot_be_parsed_are_skipped() -> None:
@@ -389,7 +389,7 @@ def test_records_that_cannot_be_parsed_are_skipped() -> None:
         EventRecord(id="1", at=START, event="PreToolUse"),
         EventRecord(id="2", at=START, event="SessionStart", session="s"),
     ]
-    assert rebuild(records).by_id == {}
+    assert rebuild_registry(records).by_id == {}
 
 
 def test_a_registry_with_any_text_can_be_encoded() -> None:
@@ -406,6 +406,6 @@ def test_a_registry_with_any_text_can_be_encoded() -> None:
     client.send(make("PostToolUse", "s", tool_name="Agent", tool_response={"agentId": 5}), START + 6)
     client.send(make("PreToolUse", "s", tool_name="Agent", tool_input={"name": 1, "description": 2}), START + 7)
 
-    written = snapshot(client.registry)
+    written = encode_registry(client.registry)
     assert len(written) < 20_000
-    assert restore(written).by_id == client.registry.by_id
+    assert restore_registry(written).by_id == client.registry.by_id

@@ -12,7 +12,16 @@ from sessions.fake_client import START, make
 
 from fairlead.events import Event, to_payload
 from fairlead.journal import Caller, EventRecord
-from fairlead.sessions import AttentionNeeded, Idle, Registry, Session, Working, rebuild, restore, snapshot
+from fairlead.sessions import (
+    AttentionNeeded,
+    Idle,
+    Registry,
+    Session,
+    Working,
+    encode_registry,
+    rebuild_registry,
+    restore_registry,
+)
 
 SESSIONS = st.sampled_from(["s1", "s2", "s3"])
 AGENTS = st.sampled_from(["a1", "a2", "a3"])
@@ -119,7 +128,7 @@ class RegistryMachine(RuleBasedStateMachine):
 
     @rule()
     def the_daemon_restarts(self) -> None:
-        restored = restore(snapshot(self.registry))
+        restored = restore_registry(encode_registry(self.registry))
 
         assert restored.by_id == self.registry.by_id
         assert restored.children == {name: children for name, children in self.registry.children.items() if children}
@@ -180,7 +189,7 @@ class RegistryMachine(RuleBasedStateMachine):
             )
             for number, (event, at, caller) in enumerate(self.sent)
         ]
-        assert rebuild(records).by_id == self.registry.by_id
+        assert rebuild_registry(records).by_id == self.registry.by_id
 
 
 RegistryMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

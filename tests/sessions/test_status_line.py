@@ -15,7 +15,7 @@ from fairlead import sessions
 from fairlead.clients import StatusLine, client_named
 from fairlead.clients.claude._status_line import status_line_of
 from fairlead.clients.claude._status_line import usage_of as read_usage
-from fairlead.sessions import Registry, Session, Usage, restore, snapshot
+from fairlead.sessions import Registry, Session, Usage, encode_registry, restore_registry
 from fairlead.sessions._registry import MAX_SESSIONS
 from fairlead.sessions._status_line import MAX_STATUS_BYTES
 
@@ -128,7 +128,7 @@ def test_a_session_that_nobody_told_of_becomes_known() -> None:
 def test_what_was_measured_survives_the_daemon() -> None:
     registry = Registry()
     registry.update_usage("new", read_usage(recorded(cost={"total_cost_usd": 3.5})), told("new"))
-    usage = restore(snapshot(registry)).by_id["new"].usage
+    usage = restore_registry(encode_registry(registry)).by_id["new"].usage
     assert usage is not None
     assert usage.cost_usd == 3.5
 

@@ -11,7 +11,7 @@ import pytest
 from store.records import START, at, commands, daemon_record, event, many
 
 from fairlead.journal import Caller, CommandResult, CommandsRecord, DaemonRecord, EventRecord
-from fairlead.store import Counts, Key, Store, StoredEvent
+from fairlead.store import Counts, EventKey, Store, StoredEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +145,7 @@ class StoreContract:
         records = [msgspec.structs.replace(event(number), at=START + number // 4) for number in range(50)]
         store.add_records(records, at(1))
         seen: list[str] = []
-        after: Key | None = None
+        after: EventKey | None = None
         while found := store.events(after=after, limit=7, newest_first=newest_first):
             seen += ids(found)
             after = found[-1].key

@@ -19,13 +19,13 @@ from fairlead.mail import (
     Alias,
     MailBusy,
     MailCounts,
-    MailSnapshot,
     MailStorage,
     MailUnreachable,
     Message,
     OutgoingMessage,
     PruneStep,
     QueueSize,
+    StoredMail,
     UnansweredRequest,
 )
 from fairlead.store import MailStore
@@ -79,7 +79,7 @@ class MailContract:
         return empty
 
     def test_a_new_store_has_the_fixed_agents(self, empty: MailStore) -> None:
-        assert empty.load() == MailSnapshot(agents=FIXED)
+        assert empty.load() == StoredMail(agents=FIXED)
         assert empty.get_message(1) is None
         assert empty.deliveries(1) == []
         assert empty.search("", 0, limit=10, before=0) == []
@@ -121,7 +121,7 @@ class MailContract:
         assert storage.get_message(1) == (full.message, AMBER.id)
         assert storage.get_message(2) == (plain.message, AMBER.id)
         assert stages(storage, 1) == {BLUE.id: "queued", USER.id: "queued"}
-        assert storage.load() == MailSnapshot(
+        assert storage.load() == StoredMail(
             agents=[*FIXED, AMBER, BLUE, CHILD],
             queue_sizes={BLUE.id: QueueSize(2, 1), USER.id: QueueSize(1, 1)},
             deadlines=[(77.0, 1)],
@@ -301,7 +301,7 @@ class MailContract:
         assert storage.prune_agents(10.0) == []
         assert storage.prune_agents(11.0) == [BLUE.id, CHILD.id]
         assert storage.prune_agents(11.0) == [AMBER.id], "after its subagents"
-        assert storage.load() == MailSnapshot(agents=FIXED, last_message=9)
+        assert storage.load() == StoredMail(agents=FIXED, last_message=9)
 
     def test_free_space_is_released(self, storage: MailStore) -> None:
         storage.send([outgoing(number, BLUE, body="x" * 100_000) for number in range(1, 60)])

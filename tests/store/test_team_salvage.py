@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fairlead.mail import Draft, MailUnreachable, MessageService
-from fairlead.mail.remote import AgentInfo, HostSnapshot, encode
+from fairlead.mail.remote import AgentInfo, AgentsAndTopics, encode
 from fairlead.store import MailStore
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def fill(file: Path) -> None:
     with closing(MailStore.open(f"sqlite:///{file}")) as store:
         service = MessageService(store)
         service.team.set_local_host("a", "laptop")
-        service.team.update_host("b", "server", "member", encode(HostSnapshot((AgentInfo(10, "amber"),))))
+        service.team.update_host("b", "server", "member", encode(AgentsAndTopics((AgentInfo(10, "amber"),))))
         sender = service.ensure_agent("s1")
         for subject in ("acknowledged", "in a packet", "pending"):
             service.send(sender, Draft(to=("amber@server",), subject=subject))

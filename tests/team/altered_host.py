@@ -13,9 +13,9 @@ from daemon.daemon_home import until
 from fairlead.daemon.team.answers._packets import ANSWER, ANSWER_RESULT, AnswerResultPacket, decode_answer_result
 from fairlead.team import (
     Hello,
+    HostSnapshot,
     Packet,
     PrivateKey,
-    Snapshot,
     generate_key,
     new_host_id,
     sign_packet,
@@ -70,7 +70,7 @@ class AlteredHost:
     def ask(self, *questions: dict[str, Any]) -> None:
         """Tell all hosts what sessions of this host ask, and that they can answer it."""
         body = msgspec.json.encode({"questions": questions, "answers": True})
-        snapshot = Snapshot(host=self.id, kind="sessions", version=int(time() * 1000), body=body)
+        snapshot = HostSnapshot(host=self.id, kind="sessions", version=int(time() * 1000), body=body)
         self.relay.publish(sign_snapshot(snapshot, self.key, self.team))
 
 

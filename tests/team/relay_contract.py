@@ -11,7 +11,7 @@ import pytest
 from team.relay_hosts import host_id, packet, packets, using
 from team.relay_lease_contract import LeaseContract
 
-from fairlead.team import Certificate, Changes, HostCloned, RelayRefused, RelayUnreachable, Snapshot, Verdict
+from fairlead.team import Certificate, Changes, HostCloned, HostSnapshot, MemberStatus, RelayRefused, RelayUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,15 +39,15 @@ def bodies(found: list[Packet]) -> list[bytes]:
     return [one.body for one in found]
 
 
-def certificate(host: str, verdict: Verdict = "member", by: str = "one", at: float = 1.5) -> Certificate:
-    signature = f"{host} {verdict} {by} {at}".encode()
+def certificate(host: str, status: MemberStatus = "member", by: str = "one", at: float = 1.5) -> Certificate:
+    signature = f"{host} {status} {by} {at}".encode()
     return Certificate(
-        host=host_id(host), name=host, key=b"k" * 32, verdict=verdict, by=host_id(by), at=at, signature=signature
+        host=host_id(host), name=host, key=b"k" * 32, status=status, by=host_id(by), at=at, signature=signature
     )
 
 
-def snapshot(host: str, version: int, body: bytes = b"{}") -> Snapshot:
-    return Snapshot(host=host_id(host), kind="agents", version=version, body=body, signature=b"s" * 64)
+def snapshot(host: str, version: int, body: bytes = b"{}") -> HostSnapshot:
+    return HostSnapshot(host=host_id(host), kind="agents", version=version, body=body, signature=b"s" * 64)
 
 
 def later(function: Callable[[], object]) -> threading.Timer:

@@ -42,7 +42,7 @@ def test_a_question_is_listed_and_notified_once_and_a_removed_host_cannot_answer
             view = beta.home.fairlead("watch", "--once").stdout
             assert "! 1 needs you" in view
             assert re.search(r"NEEDS YOU\n +! needs you +\d+s +alpha:\S+ .*Bash: make\b", view)
-            assert re.search(r"▾ on alpha !1  heard \d+s ago", view)
+            assert re.search(r"▾ on alpha !1  last contact \d+s ago", view)
             assert "alpha" not in beta.home.fairlead("watch", "--once", "--here").stdout
             assert beta.home.fairlead("sessions", "--line").stdout.startswith("alpha: ! project: Bash: make")
 

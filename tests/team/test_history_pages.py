@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fairlead.daemon.team.history._pages import merged_page
 from fairlead.daemon.team.history._rows import RemoteResult, RowKey
-from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHosts
+from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHostsSummary
 
 
 class Store:
@@ -55,9 +55,9 @@ class Reader:
 
     def sessions(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[RemoteResult], OtherHosts]:
+    ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         rows = [row for row in self.rows if hosts and (before is None or row.key < before)]
-        return rows[: query.limit + 1], OtherHosts(at=1.0)
+        return rows[: query.limit + 1], OtherHostsSummary(at=1.0)
 
     search = sessions
 

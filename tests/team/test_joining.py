@@ -12,10 +12,10 @@ from fairlead.team import (
     Certificate,
     Host,
     Membership,
+    MemberStatus,
     Packet,
     RelaySource,
     Trust,
-    Verdict,
     evaluate_trust,
     generate_key,
     load_membership,
@@ -76,9 +76,9 @@ class Machine:
         update_membership(lambda old: msgspec.structs.replace(old, certificates=trust.effective))
         return trust
 
-    def certify(self, host: Host, verdict: Verdict) -> None:
+    def certify(self, host: Host, status: MemberStatus) -> None:
         own = self.membership
-        unsigned = Certificate(host=host.id, name=host.name, key=host.key, verdict=verdict, by=own.host, at=1.0)
+        unsigned = Certificate(host=host.id, name=host.name, key=host.key, status=status, by=own.host, at=1.0)
         self.relay.add_certificate(sign_certificate(unsigned, own.key, own.team))
 
     def send(self, target: Machine, seq: int) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from fairlead.team import (
     BadTeamSettings,
     Certificate,
+    HostSnapshot,
     Packet,
     PrivateKey,
-    Snapshot,
     TeamLease,
     fingerprint,
     generate_key,
@@ -32,8 +32,8 @@ KEY = PrivateKey(bytes(range(32)))
 OTHER = PrivateKey(b"o" * 32)
 TEAM = "7" * 32
 PACKET = Packet(origin="a", target="b", seq=3, kind="message", body=b"{}")
-SNAPSHOT = Snapshot(host="a", kind="agents", version=3, body=b"{}")
-CERTIFICATE = Certificate(host="b", name="beta", key=b"k" * 32, verdict="member", by="a", at=1.5)
+SNAPSHOT = HostSnapshot(host="a", kind="agents", version=3, body=b"{}")
+CERTIFICATE = Certificate(host="b", name="beta", key=b"k" * 32, status="member", by="a", at=1.5)
 
 
 def test_a_key_is_the_same_after_it_was_stored() -> None:
@@ -91,7 +91,7 @@ def test_a_snapshot_with_another_field_is_not_valid(field: str, value: object) -
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("host", "c"), ("name", "gamma"), ("key", b"x" * 32), ("verdict", "removed"), ("by", "c"), ("at", 2.0)],
+    [("host", "c"), ("name", "gamma"), ("key", b"x" * 32), ("status", "removed"), ("by", "c"), ("at", 2.0)],
 )
 def test_a_certificate_with_another_field_is_not_valid(field: str, value: object) -> None:
     signed = sign_certificate(CERTIFICATE, KEY, TEAM)

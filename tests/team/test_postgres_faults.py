@@ -15,7 +15,7 @@ from team.stalling_proxy import StallingProxy
 
 from fairlead.team import BadTeamSettings, RelayRefused, RelayUnreachable
 from fairlead.team.postgres import PostgresRelay
-from fairlead.team.postgres._connection import durably
+from fairlead.team.postgres._connection import durable_commits
 from fairlead.team.postgres._errors import translate
 from fairlead.team.relay import open_relay
 
@@ -92,7 +92,7 @@ def test_a_host_takes_its_place_again_once_its_lost_connection_is_noticed(
 def test_only_what_must_not_be_lost_waits_for_the_disk_of_the_server(relays: Relays, database: str) -> None:
     relay = PostgresRelay(relays.url)
     relays.connect(relay, "one")
-    with durably(relay._connection):
+    with durable_commits(relay._connection):
         assert relay._connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
     assert relay._connection.execute("SHOW synchronous_commit").fetchone() == ("off",)
     relay.close()

@@ -11,9 +11,9 @@ from fairlead.team import (
     Anchor,
     Certificate,
     Host,
+    MemberStatus,
     PrivateKey,
     Trust,
-    Verdict,
     evaluate_trust,
     merge_certificates,
     sign_certificate,
@@ -26,11 +26,11 @@ ALPHA = Anchor(host="alpha-id", name="alpha", key=KEYS["alpha"].public)
 
 
 def certificate(
-    by: str, host: str, verdict: Verdict = "member", *, at: float = 0.0, name: str = "", key: bytes = b""
+    by: str, host: str, status: MemberStatus = "member", *, at: float = 0.0, name: str = "", key: bytes = b""
 ) -> Certificate:
     """Return a certificate that `by` has signed."""
     unsigned = Certificate(
-        host=f"{host}-id", name=name or host, key=key or KEYS[host].public, verdict=verdict, by=f"{by}-id", at=at
+        host=f"{host}-id", name=name or host, key=key or KEYS[host].public, status=status, by=f"{by}-id", at=at
     )
     return sign_certificate(unsigned, KEYS[by], TEAM)
 
@@ -141,10 +141,10 @@ def test_only_certificates_that_count_are_kept() -> None:
 # -- any statements, in any order -------------------------------------------------------------------------
 
 POOL = [
-    certificate(by, host, verdict)
+    certificate(by, host, status)
     for by in NAMES
     for host in NAMES
-    for verdict in ("member", "removed")
+    for status in ("member", "removed")
     if by != host or by == "eve"
 ]
 STATEMENTS = st.lists(st.sampled_from(POOL), max_size=14)
@@ -180,7 +180,7 @@ def test_every_member_has_a_chain_of_members_to_an_anchor(certificates: list[Cer
     confirmed = {"alpha-id"}
     for one in trust.effective:
         assert one.by in confirmed
-        if one.verdict == "member":
+        if one.status == "member":
             confirmed.add(one.host)
     assert set(trust.members) == confirmed - set(trust.removed)
 
@@ -194,7 +194,7 @@ def test_a_host_that_nobody_confirmed_changes_nothing(by_eve: list[Certificate],
 
 
 @settings(max_examples=150, deadline=None)
-@given(STATEMENTS.map(lambda found: [one for one in found if one.verdict == "member"]), st.randoms())
+@given(STATEMENTS.map(lambda found: [one for one in found if one.status == "member"]), st.randoms())
 def test_without_removals_the_order_does_not_matter(certificates: list[Certificate], random: object) -> None:
     shuffled = list(certificates)
     random.shuffle(shuffled)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from tui.sample_sessions import NOW, session
 from tui.screens import lines_of, snapshot_of, until, watching
 from tui.test_snapshots import compare
 
-from fairlead.sessions import AttentionNeeded, Evidence, bounded
+from fairlead.sessions import AttentionNeeded, Evidence, bounded_session
 from fairlead.tui._source import SessionSource
 from fairlead.tui.model._answering import AnswerForm, OpenQuestion, SendAnswer, ShownChoice
 
@@ -24,7 +24,7 @@ COLOUR = ShownChoice("Which colour?", ("Red", "Blue"))
 FRUITS = ShownChoice(
     "Which fruits?\nThose that you choose are bought today, at the market of the old town, and the others tomorrow.",
     ("Apple", "Pear", "Plum"),
-    several=True,
+    allows_several=True,
     descriptions=("of last year, and so no longer as crisp as they were in autumn, when they came", "", "\x1b[31mblue"),
 )
 
@@ -139,7 +139,7 @@ async def test_all_of_a_long_question_is_in_the_detail_and_keys_scroll_it(daemon
     """The list has its beginning, as the daemon lists it."""
     daemon.sessions.clear()
     daemon.whole["long"] = asking(*range(1000))
-    daemon.put(bounded(daemon.whole["long"]))
+    daemon.put(bounded_session(daemon.whole["long"]))
     async with watching(source=SessionSource(str(daemon.socket_path)), sessions=[]) as (app, pilot):
         await until(lambda: "long" in app.sessions.sessions and not app._is_draw_pending)
         await pilot.press("n")
@@ -157,15 +157,15 @@ async def test_all_of_a_long_question_is_in_the_detail_and_keys_scroll_it(daemon
 async def test_a_question_that_begins_as_another_one_did_is_asked_for_again(daemon: FakeDaemon) -> None:
     daemon.sessions.clear()
     first, second = asking(*range(999), 1), asking(*range(999), 2)
-    assert bounded(first) == bounded(second)
+    assert bounded_session(first) == bounded_session(second)
     daemon.whole["long"] = first
-    daemon.put(bounded(first))
+    daemon.put(bounded_session(first))
     async with watching(source=SessionSource(str(daemon.socket_path)), sessions=[]) as (app, pilot):
         await until(lambda: "long" in app.sessions.sessions and not app._is_draw_pending)
         await pilot.press("n")
         await until(lambda: app.question.count == 1000 and app.question.lines[-1][0][0].startswith(" +line 1 "))
         daemon.whole["long"] = second
-        daemon.put(bounded(second))
+        daemon.put(bounded_session(second))
         await until(lambda: app.question.lines[-1][0][0].startswith(" +line 2 "))
 
 

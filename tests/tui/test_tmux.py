@@ -221,4 +221,4 @@ async def test_a_pane_that_cannot_be_reached_is_explained(tmux: str, pane: str, 
 async def test_no_tmux_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(_tmux.NoPane, match="tmux is not installed here"):
-        await _tmux.peek("/x,1,0", "%1", 10)
+        await _tmux.capture_pane("/x,1,0", "%1", 10)

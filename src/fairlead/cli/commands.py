@@ -1,6 +1,6 @@
 """All commands by the sections of `fairlead --help`, each with its module. Plain data that imports none of them.
 
-To add a command, write a module with a Click command in it, and add its `Entry` here.
+To add a command, write a module with a Click command in it, and add its `CommandEntry` here.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """One command, or a group of them."""
 
     name: str
@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     """The first sentence of the command's help, which the list of commands shows."""
     target: str = ""
     """The Click command as `module:function` below `fairlead.cli`, such as `mail.inbox:inbox`; "" for a group."""
-    subcommands: tuple[Entry, ...] = ()
+    subcommands: tuple[CommandEntry, ...] = ()
     default: str = ""
     """The subcommand of a group that runs if none is named; "" if one must be named."""
     about: str = ""
@@ -31,111 +31,119 @@ class Entry(NamedTuple):
     environment, stdin and terminal from `invocation.current()`."""
 
 
-class Section(NamedTuple):
+class CommandSection(NamedTuple):
     """Commands below one heading of the help."""
 
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[CommandEntry, ...]
 
 
-_INSTALL = Entry("install", "Add Fairlead's hooks to the client's settings.", "hooks.install:install")
-_UNINSTALL = Entry("uninstall", "Remove Fairlead's hooks and restore the settings file.", "hooks.install:uninstall")
+_INSTALL = CommandEntry("install", "Add Fairlead's hooks to the client's settings.", "hooks.install:install")
+_UNINSTALL = CommandEntry(
+    "uninstall", "Remove Fairlead's hooks and restore the settings file.", "hooks.install:uninstall"
+)
 
 _HOOKS = (
     _INSTALL,
-    Entry("status", "Show in which settings files the hooks are installed.", "hooks.status:status"),
+    CommandEntry("status", "Show in which settings files the hooks are installed.", "hooks.status:status"),
     _UNINSTALL,
-    Entry("add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.user_hooks:add"),
-    Entry("remove", "Remove a file with hooks of your own from the policy.", "hooks.user_hooks:remove"),
-    Entry(
+    CommandEntry(
+        "add", "Run hooks of your own: trust a Python file and list it in the policy.", "hooks.user_hooks:add"
+    ),
+    CommandEntry("remove", "Remove a file with hooks of your own from the policy.", "hooks.user_hooks:remove"),
+    CommandEntry(
         "list", "List the files with hooks of your own, and whether they are trusted.", "hooks.user_hooks:list_files"
     ),
 )
 
 _DAEMON = (
-    Entry("run", "Run the daemon in the foreground.", "daemon:run"),
-    Entry("start", "Start the daemon in the background.", "daemon:start"),
-    Entry("stop", "Stop the daemon after it has finished its current work.", "daemon:stop"),
-    Entry("status", "Show whether the daemon runs, and its load.", "daemon:status", is_served=True),
+    CommandEntry("run", "Run the daemon in the foreground.", "daemon:run"),
+    CommandEntry("start", "Start the daemon in the background.", "daemon:start"),
+    CommandEntry("stop", "Stop the daemon after it has finished its current work.", "daemon:stop"),
+    CommandEntry("status", "Show whether the daemon runs, and its load.", "daemon:status", is_served=True),
 )
 
 _SESSIONS = (
-    Entry("list", "List the sessions and their subagents.", "sessions.listing:list_sessions", is_served=True),
-    Entry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions.listing:wait"),
-    Entry("go", "Go to the tmux pane of a session.", "sessions.actions:go"),
-    Entry("mail", "Send a message to the agent of a session.", "sessions.actions:mail"),
-    Entry("interrupt", "Interrupt what a session does.", "sessions.actions:interrupt"),
-    Entry("end", "End a session.", "sessions.actions:end"),
-    Entry("transcript", "Show the conversation of a session in a pager.", "sessions.actions:transcript"),
-    Entry("copy", "Copy the id of a session to the clipboard.", "sessions.actions:copy"),
+    CommandEntry("list", "List the sessions and their subagents.", "sessions.listing:list_sessions", is_served=True),
+    CommandEntry("wait", "Wait until a session needs you, is idle, or has ended.", "sessions.listing:wait"),
+    CommandEntry("go", "Go to the tmux pane of a session.", "sessions.actions:go"),
+    CommandEntry("mail", "Send a message to the agent of a session.", "sessions.actions:mail"),
+    CommandEntry("interrupt", "Interrupt what a session does.", "sessions.actions:interrupt"),
+    CommandEntry("end", "End a session.", "sessions.actions:end"),
+    CommandEntry("transcript", "Show the conversation of a session in a pager.", "sessions.actions:transcript"),
+    CommandEntry("copy", "Copy the id of a session to the clipboard.", "sessions.actions:copy"),
 )
 
 _TOPICS = (
-    Entry("list", "List the topics and their subscribers.", "mail.topics:list_topics", is_served=True),
-    Entry("join", "Subscribe to a topic.", "mail.topics:join", is_served=True),
-    Entry("leave", "Unsubscribe from a topic.", "mail.topics:leave", is_served=True),
+    CommandEntry("list", "List the topics and their subscribers.", "mail.topics:list_topics", is_served=True),
+    CommandEntry("join", "Subscribe to a topic.", "mail.topics:join", is_served=True),
+    CommandEntry("leave", "Unsubscribe from a topic.", "mail.topics:leave", is_served=True),
 )
 
 _IDENTITY = (
-    Entry("current", "Show your name, session and project.", "mail.identity:current", is_served=True),
-    Entry("save", "Save a note that `restore` shows again.", "mail.identity:save", is_served=True),
-    Entry("restore", "Show who you are, what you saved, and what you owe.", "mail.identity:restore", is_served=True),
-    Entry("rename", "Take another name.", "mail.identity:rename", is_served=True),
+    CommandEntry("current", "Show your name, session and project.", "mail.identity:current", is_served=True),
+    CommandEntry("save", "Save a note that `restore` shows again.", "mail.identity:save", is_served=True),
+    CommandEntry(
+        "restore", "Show who you are, what you saved, and what you owe.", "mail.identity:restore", is_served=True
+    ),
+    CommandEntry("rename", "Take another name.", "mail.identity:rename", is_served=True),
 )
 
 _TEAM = (
-    Entry(
+    CommandEntry(
         "status", "Show the team: its relay, its hosts, and what is on its way.", "team.status:status", is_served=True
     ),
-    Entry("join", "Join a team of hosts, or found one.", "team.join:join"),
-    Entry("confirm", "Confirm that a host is a member of the team.", "team.hosts:confirm"),
-    Entry("remove", "Remove a host from the team permanently.", "team.hosts:remove"),
-    Entry("leave", "Leave the team.", "team.hosts:leave"),
-    Entry("schema", "Print the SQL of the relay's tables, for an administrator.", "team.schema:schema"),
+    CommandEntry("join", "Join a team of hosts, or found one.", "team.join:join"),
+    CommandEntry("confirm", "Confirm that a host is a member of the team.", "team.hosts:confirm"),
+    CommandEntry("remove", "Remove a host from the team permanently.", "team.hosts:remove"),
+    CommandEntry("leave", "Leave the team.", "team.hosts:leave"),
+    CommandEntry("schema", "Print the SQL of the relay's tables, for an administrator.", "team.schema:schema"),
 )
 
 SECTIONS = (
-    Section(
+    CommandSection(
         "Policy",
         (
-            Entry("init", "Write a policy file to start from.", "policy.init:init"),
-            Entry("validate", "Check a policy file and list every mistake.", "policy.validate:validate"),
-            Entry("visualize", "Show which files each rule of a policy matches now.", "policy.visualize:visualize"),
-            Entry(
+            CommandEntry("init", "Write a policy file to start from.", "policy.init:init"),
+            CommandEntry("validate", "Check a policy file and list every mistake.", "policy.validate:validate"),
+            CommandEntry(
+                "visualize", "Show which files each rule of a policy matches now.", "policy.visualize:visualize"
+            ),
+            CommandEntry(
                 "explain",
                 "Show what a tool call does, and which rule decides it.",
                 "policy.explain:explain",
                 is_served=True,
             ),
-            Entry("test", "Run the tests of a policy file.", "policy.test:test"),
-            Entry("trust", "Trust a policy file, or a file with hooks, as it is now.", "policy.trust:trust"),
-            Entry("untrust", "Revoke the trust in a policy file.", "policy.trust:untrust"),
-            Entry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema", is_served=True),
+            CommandEntry("test", "Run the tests of a policy file.", "policy.test:test"),
+            CommandEntry("trust", "Trust a policy file, or a file with hooks, as it is now.", "policy.trust:trust"),
+            CommandEntry("untrust", "Revoke the trust in a policy file.", "policy.trust:untrust"),
+            CommandEntry("schema", "Print the JSON Schema of the policy file.", "policy.schema:schema", is_served=True),
         ),
     ),
-    Section(
+    CommandSection(
         "Install",
         (
             _INSTALL,
             _UNINSTALL,
-            Entry(
+            CommandEntry(
                 "hooks",
                 "Install, inspect or remove the hooks, or add your own.",
                 subcommands=_HOOKS,
                 about="Install, inspect or remove Fairlead's hooks in the client's settings; add hooks of your own.",
                 examples=("fairlead hooks status", "fairlead hooks add guards.py"),
             ),
-            Entry("doctor", "Diagnose the installation and say what to do.", "doctor:doctor"),
-            Entry("completion", "Print the completion script of a shell.", "completion:completion"),
-            Entry("demo", "Play a team of agents in a scratch home.", "demo.command:demo"),
-            Entry("version", "Print the version.", "version:version", is_served=True),
+            CommandEntry("doctor", "Diagnose the installation and say what to do.", "doctor:doctor"),
+            CommandEntry("completion", "Print the completion script of a shell.", "completion:completion"),
+            CommandEntry("demo", "Play a team of agents in a scratch home.", "demo.command:demo"),
+            CommandEntry("version", "Print the version.", "version:version", is_served=True),
         ),
     ),
-    Section(
+    CommandSection(
         "Sessions",
         (
-            Entry("watch", "Show every session and subagent, live.", "watch:watch"),
-            Entry(
+            CommandEntry("watch", "Show every session and subagent, live.", "watch:watch"),
+            CommandEntry(
                 "sessions",
                 "List sessions, wait for one, or act on one.",
                 subcommands=_SESSIONS,
@@ -151,39 +159,41 @@ SECTIONS = (
                     "set -g status-right '#(fairlead sessions --line)'            in ~/.tmux.conf",
                 ),
             ),
-            Entry(
+            CommandEntry(
                 "answer",
                 "Answer a question of a session, or list the open ones.",
                 "sessions.answer:answer",
                 is_served=True,
             ),
-            Entry(
+            CommandEntry(
                 "history",
                 "Show what sessions did and cost, including ended ones.",
                 "sessions.history:history",
                 is_served=True,
             ),
-            Entry("events", "Show past events and their answers.", "events:events", is_served=True),
+            CommandEntry("events", "Show past events and their answers.", "events:events", is_served=True),
         ),
     ),
-    Section(
+    CommandSection(
         "Mail",
         (
-            Entry("agents", "List the agents you can write to.", "mail.agents:agents", is_served=True),
-            Entry(
+            CommandEntry("agents", "List the agents you can write to.", "mail.agents:agents", is_served=True),
+            CommandEntry(
                 "send", "Send a message to agents, a topic, everyone, or the user.", "mail.send:send", is_served=True
             ),
-            Entry("inbox", "List your unread messages.", "mail.inbox:inbox", is_served=True),
-            Entry("read", "Show a whole message and mark it as read.", "mail.read:read", is_served=True),
-            Entry("reply", "Answer a message in its thread.", "mail.reply:reply", is_served=True),
-            Entry(
+            CommandEntry("inbox", "List your unread messages.", "mail.inbox:inbox", is_served=True),
+            CommandEntry("read", "Show a whole message and mark it as read.", "mail.read:read", is_served=True),
+            CommandEntry("reply", "Answer a message in its thread.", "mail.reply:reply", is_served=True),
+            CommandEntry(
                 "status",
                 "Show what is unread and owed, or the delivery status of a message.",
                 "mail.status:status",
                 is_served=True,
             ),
-            Entry("poll", "Show new mail; `--wait 10m` blocks until there is some.", "mail.poll:poll", is_served=True),
-            Entry(
+            CommandEntry(
+                "poll", "Show new mail; `--wait 10m` blocks until there is some.", "mail.poll:poll", is_served=True
+            ),
+            CommandEntry(
                 "topics",
                 "List, join or leave topics.",
                 subcommands=_TOPICS,
@@ -197,7 +207,7 @@ SECTIONS = (
                     "fairlead send '#build' \"The build is red since 4f3a1c.\"",
                 ),
             ),
-            Entry(
+            CommandEntry(
                 "identity",
                 "Show or change who you are.",
                 subcommands=_IDENTITY,
@@ -205,20 +215,20 @@ SECTIONS = (
                 about="Show or change who you are. Without a command it shows your name, session and project.",
                 examples=("fairlead identity", "fairlead identity rename reviewer"),
             ),
-            Entry(
+            CommandEntry(
                 "lease",
                 "Take, list or release leases on the files that you work on.",
                 "mail.lease:lease",
                 is_served=True,
             ),
-            Entry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat", is_served=True),
-            Entry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks", is_served=True),
+            CommandEntry("heartbeat", "Mark the session as alive.", "mail.heartbeat:heartbeat", is_served=True),
+            CommandEntry("tasks", "List the incomplete tasks of a session.", "mail.tasks:tasks", is_served=True),
         ),
     ),
-    Section(
+    CommandSection(
         "Team",
         (
-            Entry(
+            CommandEntry(
                 "team",
                 "Join several hosts into one team.",
                 subcommands=_TEAM,
@@ -236,10 +246,10 @@ SECTIONS = (
             ),
         ),
     ),
-    Section(
+    CommandSection(
         "Daemon",
         (
-            Entry(
+            CommandEntry(
                 "daemon",
                 "Run, start, stop or inspect the daemon.",
                 subcommands=_DAEMON,
@@ -254,7 +264,7 @@ SECTIONS = (
     ),
 )
 
-ROOT = Entry(
+ROOT = CommandEntry(
     "fairlead",
     "Fairlead, the hook runtime for coding agents.",
     note=(

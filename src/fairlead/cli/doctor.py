@@ -18,18 +18,20 @@ from fairlead.cli.support.client_options import (
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.invocation import Screen, print_lines, stdout_screen
 from fairlead.clients import format_version
-from fairlead.doctor import Options, examine, gather, level_of
+from fairlead.doctor import DoctorOptions, examine, gather, level_of
 from fairlead.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.doctor import Facts, Finding, Level
+    from fairlead.doctor import Facts, Finding, Level, RunRoute
 
     Groups = Sequence[tuple[str, Sequence[Finding]]]
 
 _WORDS: dict[Level, str] = {"ok": "ok", "warning": "warning", "wrong": "error", "skipped": "skipped"}
 _STYLES: dict[Level, str] = {"ok": "32", "warning": "33", "wrong": "31", "skipped": "2"}
+_ROADS: dict[RunRoute | None, str | None] = {"daemon": "daemon", "no daemon": "cold", "isolated": "apart", None: None}
+"""How a hook was run → the word for it in the JSON document."""
 _WORD_WIDTH = max(map(len, _WORDS.values()))
 
 
@@ -86,7 +88,7 @@ def to_document(facts: Facts, groups: Groups) -> dict[str, Any]:
                 "program": printable(run.program),
                 "ours": run.is_ours,
                 "level": level_of(run),
-                "road": run.route,
+                "road": _ROADS[run.route],
                 "ms": round(run.seconds * 1000, 3) if run.route is not None else None,
                 "exit_code": run.exit_code,
             }
@@ -126,7 +128,7 @@ def doctor(*, scope: str | None, run_foreign: bool, client_version: str | None, 
     and an empty home wherever the policy would run something. Like any event, it starts a daemon if there is none.
     """
     version = parse_version(find_client(client, scope), client_version)
-    facts = gather(Options(scope, run_foreign, version, client), __version__)
+    facts = gather(DoctorOptions(scope, run_foreign, version, client), __version__)
     groups = examine(facts)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(to_document(facts, groups)), indent=2).decode())

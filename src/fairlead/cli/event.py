@@ -9,7 +9,7 @@ import os
 import sys
 from time import monotonic, perf_counter
 
-from fairlead.cli.event_process import Options, find_policy_of, parse_options, record
+from fairlead.cli.event_process import EventOptions, find_policy_of, parse_options, record
 from fairlead.clients import client_named
 from fairlead.decide import GUARDED_EVENTS, WAKE_EVENTS, Settled, decide, decide_with_hooks
 from fairlead.errors import FairleadError
@@ -99,12 +99,12 @@ def run(name: str, args: Sequence[str]) -> int:
     return _wait(event, payload, options, answer.stdout) if waits else code
 
 
-def _only_waits(event: Event, options: Options) -> bool:
+def _only_waits(event: Event, options: EventOptions) -> bool:
     """Return whether this process only waits for mail, because another process decides the event or has decided it."""
     return event.event_name in WAKE_EVENTS if options.wake else options.waited and event.event_name == "Stop"
 
 
-def _waits_for_mail(event: Event, settled: Settled, options: Options) -> bool:
+def _waits_for_mail(event: Event, settled: Settled, options: EventOptions) -> bool:
     if event.event_name != "Stop" or options.launched is None:
         return False
     from fairlead.cli.support import wait_for_mail
@@ -112,7 +112,7 @@ def _waits_for_mail(event: Event, settled: Settled, options: Options) -> bool:
     return wait_for_mail.applies(event, settled.output)
 
 
-def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -> int:
+def _wait(event: Event, payload: bytes, options: EventOptions, answer: bytes = b"") -> int:
     from fairlead.cli.support import wait_for_mail
 
     if options.wake:
@@ -120,7 +120,7 @@ def _wait(event: Event, payload: bytes, options: Options, answer: bytes = b"") -
     return wait_for_mail.wait(event, payload, options, answer)
 
 
-def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, str]:
+def _decide(event: Event, payload: bytes, options: EventOptions) -> tuple[Settled, str]:
     """Evaluate the event and run its commands. Return the result, and the policy's hook that decided or failed, or "".
 
     Hooks and policies that cannot be loaded count as hooks that fail: they deny on a gate.
@@ -171,7 +171,7 @@ def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
 
 
 def _decide_with_hooks(
-    event: Event, policy: PolicyContext, options: Options, token: CancellationToken, deadline: float | None
+    event: Event, policy: PolicyContext, options: EventOptions, token: CancellationToken, deadline: float | None
 ) -> Decision | Settled:
     """Call the guards and the hooks of the command line, and return the decision.
 

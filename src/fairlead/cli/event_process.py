@@ -37,7 +37,7 @@ class Launched(Struct, frozen=True):
     """The start time of that process, as `process_start_time` returns it; 0 if it is not known."""
 
 
-class Options(Struct, frozen=True):
+class EventOptions(Struct, frozen=True):
     """The options of the command line."""
 
     hooks: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Options(Struct, frozen=True):
     """Whether this process only waits for mail that wakes the session. The client does not wait for it."""
 
 
-def parse_options(args: Sequence[str]) -> Options:
+def parse_options(args: Sequence[str]) -> EventOptions:
     """Parse the options of an event. Raise `UsageError` if one is unknown, lacks its value, or has an invalid value."""
     values: dict[str, list[str]] = {name: [] for name in (*_PUBLIC_OPTIONS, _LAUNCHED)}
     remaining = iter(args)
@@ -73,7 +73,7 @@ def parse_options(args: Sequence[str]) -> Options:
         client_named(client)
     except UnknownClientError as error:
         raise UsageError(f"--client: {error}") from None
-    return Options(
+    return EventOptions(
         hooks=tuple(values["--hooks"]),
         rules=tuple(values["--rules"]),
         timeout=_parse_timeout(values["--timeout"]),
@@ -101,7 +101,7 @@ def _parse_launched(values: list[str]) -> Launched | None:
     return Launched(name, int(pid) if pid.isdigit() else 0, int(start) if start.isdigit() else 0)
 
 
-def find_policy_of(event: Event, options: Options) -> PolicyContext:
+def find_policy_of(event: Event, options: EventOptions) -> PolicyContext:
     """Load the policy that applies to an event of the client that started this process."""
     project = os.environ.get(client_named(options.client).variables.project_dir, "")
     launched = options.launched
@@ -110,7 +110,7 @@ def find_policy_of(event: Event, options: Options) -> PolicyContext:
 
 
 def record(  # noqa: PLR0917 - all that is known of the event
-    options: Options,
+    options: EventOptions,
     kind: str,
     payload: bytes,
     event: Event | None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from fairlead.cli.event_process import Options
+    from fairlead.cli.event_process import EventOptions
     from fairlead.decide import Settled
     from fairlead.events import Event
 
@@ -51,7 +51,7 @@ def run(args: Sequence[str]) -> int:
     return code
 
 
-def _decide(event: Event, options: Options) -> Settled:
+def _decide(event: Event, options: EventOptions) -> Settled:
     policy = find_policy_of(event, options)
     if any(layer.policy.hooks for layer in policy.layers):
         raise NeedsMsgspec("hooks")

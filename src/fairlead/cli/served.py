@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.cli.main import report_failure, run_command
 from fairlead.cli.support.invocation import Invocation, running_for
-from fairlead.daemon import CommandDeclined, CommandResult, DaemonRequest, StdinWanted, WaitWanted
+from fairlead.daemon import CommandDeclined, CommandOutput, DaemonRequest, StdinWanted, WaitWanted
 from fairlead.errors import FairleadError
 from fairlead.ipc import RequestRefused
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
-    from fairlead.cli.commands import Entry
+    from fairlead.cli.commands import CommandEntry
     from fairlead.daemon import CommandCall
 
 _COMPLETE_VARIABLE = "_FAIRLEAD_COMPLETE"
@@ -28,7 +28,7 @@ _POLL = "/v1/mail/poll"
 _OK = range(200, 300)
 
 
-def run_for_launcher(call: CommandCall) -> CommandResult:
+def run_for_launcher(call: CommandCall) -> CommandOutput:
     """Run the command of a launcher in the current thread, and return its output and exit code.
 
     Raise `CommandDeclined` if it needs a process of its own, `StdinWanted` if the launcher must send stdin first, and
@@ -61,7 +61,7 @@ class ServedInvocation(Invocation):
         if _COMPLETE_VARIABLE in self.environ or not _is_utf8(self.environ):
             raise CommandDeclined("it completes a command line, or its output is not UTF-8")
 
-    def begin(self, entry: Entry) -> None:
+    def begin(self, entry: CommandEntry) -> None:
         """Raise `CommandDeclined` if the command cannot run in the daemon."""
         if not entry.is_served:
             raise CommandDeclined(f"{entry.name} needs a process of its own")
@@ -154,9 +154,9 @@ class ServedInvocation(Invocation):
     def give_receipt(self, mail_id: str) -> None:
         """Do nothing: the launcher gives the receipt."""
 
-    def result(self, exit_code: int) -> CommandResult:
+    def result(self, exit_code: int) -> CommandOutput:
         """Return the exit code, all that was printed, and the id of the mail in it; "" if it has no mail."""
-        return CommandResult(exit_code, _content(self._out), _content(self._err), self._mail_id)
+        return CommandOutput(exit_code, _content(self._out), _content(self._err), self._mail_id)
 
 
 def _stream() -> TextIOWrapper:

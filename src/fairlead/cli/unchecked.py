@@ -28,6 +28,7 @@ SECTIONS = {
 }
 """By event, the key in a policy below which commands can block it."""
 _BLOCK_CONTINUES = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
+# A copy of `NAMES` in `policy/config/_lookup.py`, because that module may be broken.
 _NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
 _SEPARATORS = str.maketrans({"{": " ", ",": " ", '"': None, "'": None})
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from fairlead.clients._settings_file import FileSnapshot
+from fairlead.clients._settings_file import FileVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,7 +117,7 @@ class InstallResult(msgspec.Struct, frozen=True):
         return bool(self.dropped or self.status_line or self.stay)
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class InstallReceipt(msgspec.Struct, frozen=True):
     """What an uninstall needs to restore a settings file. Stored as JSON."""
 
     file: str
@@ -133,11 +133,11 @@ class Receipt(msgspec.Struct, frozen=True):
 class InstallPlan(msgspec.Struct, frozen=True):
     """The planned change of a settings file. `carry_out` makes it."""
 
-    before: FileSnapshot
+    before: FileVersion
     after: bytes | None
     """`None`: the file is deleted, because the install created it."""
     result: InstallResult
-    receipt: Receipt | None
+    receipt: InstallReceipt | None
     """The new receipt; `None` after an uninstall."""
     folders: tuple[str, ...] = ()
     """The folders to remove if they are empty, outermost first."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.clients import _settings_file as files
-from fairlead.clients._install_types import InstallPlan, InstallResult, Receipt
+from fairlead.clients._install_types import InstallPlan, InstallReceipt, InstallResult
 from fairlead.clients._json_text import JsonTextError
 from fairlead.clients._settings_file import InstallError, SettingsError
 from fairlead.files import write_private
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fairlead.clients._install_types import InstallRequest, RemovedEntry, SettingsEditor
-    from fairlead.clients._settings_file import FileSnapshot
+    from fairlead.clients._settings_file import FileVersion
 
 # -- planning ------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ def plan_install(client: str, editor: SettingsEditor, file: Path, request: Insta
         original, taken = _original(editor, before, text, receipt)
         result = editor.install(text, request, _text(original))
     after = result.text.encode()
-    new_receipt = Receipt(
+    new_receipt = InstallReceipt(
         file=str(before.target),
         original=original,
         written=_hash(after),
@@ -70,7 +70,7 @@ def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path)
 
 
 def _original(
-    editor: SettingsEditor, before: FileSnapshot, text: str, receipt: Receipt | None
+    editor: SettingsEditor, before: FileVersion, text: str, receipt: InstallReceipt | None
 ) -> tuple[bytes | None, tuple[RemovedEntry, ...]]:
     """Return the content and entries for an uninstall to restore. The file may have changed since the last install."""
     if before.content is None or receipt is None:
@@ -95,7 +95,7 @@ def _hash(content: bytes) -> str:
 
 
 @contextmanager
-def _errors_with_file(snapshot: FileSnapshot) -> Iterator[None]:
+def _errors_with_file(snapshot: FileVersion) -> Iterator[None]:
     """Turn errors in the text of a file into an `InstallError` that names the file."""
     try:
         yield
@@ -164,15 +164,15 @@ def _remove_empty(folders: Sequence[Path]) -> None:
             folder.rmdir()
 
 
-def _receipt_file(client: str, snapshot: FileSnapshot, state: Path) -> Path:
+def _receipt_file(client: str, snapshot: FileVersion, state: Path) -> Path:
     name = sha256(os.fsencode(snapshot.target)).hexdigest()[:16]
     return state / "installs" / f"{client}-{name}.json"
 
 
-def _read_receipt(client: str, snapshot: FileSnapshot, state: Path) -> Receipt | None:
+def _read_receipt(client: str, snapshot: FileVersion, state: Path) -> InstallReceipt | None:
     """Return the receipt of a settings file; `None` if it is missing or cannot be read."""
     try:
-        receipt = msgspec.json.decode(_receipt_file(client, snapshot, state).read_bytes(), type=Receipt)
+        receipt = msgspec.json.decode(_receipt_file(client, snapshot, state).read_bytes(), type=InstallReceipt)
     except (OSError, msgspec.DecodeError):
         return None
     return receipt if receipt.file == str(snapshot.target) else None

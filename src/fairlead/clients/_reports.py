@@ -116,7 +116,7 @@ class SubagentResult(msgspec.Struct, frozen=True, gc=False):
 class TranscriptReader(Protocol):
     """Reads the transcripts of subagents, each from the end of the previous `read`. For one thread at a time."""
 
-    behind: frozenset[str]
+    unfinished: frozenset[str]
     """The names of the files that the last `read` has not read to their end."""
 
     def read(self, files: Mapping[str, str]) -> dict[str, Usage]:

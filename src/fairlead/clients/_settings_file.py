@@ -37,7 +37,7 @@ class SettingsError(FairleadError):
     """Settings that the client would skip, or that cannot be edited safely."""
 
 
-class FileSnapshot(msgspec.Struct, frozen=True):
+class FileVersion(msgspec.Struct, frozen=True):
     """The content and attributes of a file when it was read."""
 
     file: Path
@@ -62,7 +62,7 @@ def translate_os_errors(file: Path) -> Iterator[None]:
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def read(file: Path) -> FileSnapshot:
+def read(file: Path) -> FileVersion:
     """Read a file, or the target of a link. Raise `InstallError` if it cannot be a settings file."""
     with translate_os_errors(file):
         target = Path(os.path.realpath(file))
@@ -73,7 +73,7 @@ def read(file: Path) -> FileSnapshot:
         try:
             descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return FileSnapshot(file, target, None)
+            return FileVersion(file, target, None)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -84,10 +84,10 @@ def read(file: Path) -> FileSnapshot:
             os.close(descriptor)
     if len(content) > MAX_SIZE:
         raise InstallError(f"{file} is larger than {MAX_SIZE} bytes, so it is not a settings file; nothing was changed")
-    return FileSnapshot(file, target, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
+    return FileVersion(file, target, content, stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid))
 
 
-def text_of(snapshot: FileSnapshot) -> str:
+def text_of(snapshot: FileVersion) -> str:
     """Return the text of a file; "" if the file does not exist. Raise `InstallError` if it is not UTF-8."""
     try:
         return (snapshot.content or b"").decode()
@@ -103,7 +103,7 @@ def missing_folders(file: Path) -> list[Path]:
 # -- writing -------------------------------------------------------------------------------------------
 
 
-def write(snapshot: FileSnapshot, content: bytes) -> None:
+def write(snapshot: FileVersion, content: bytes) -> None:
     """Replace a file, keeping its mode and owner. Raise `InstallError` if it has changed since it was read."""
     as_effective = os.access in os.supports_effective_ids
     if snapshot.content is not None and not os.access(snapshot.target, os.W_OK, effective_ids=as_effective):
@@ -116,7 +116,7 @@ def write(snapshot: FileSnapshot, content: bytes) -> None:
         sync_folder(str(snapshot.target.parent))
 
 
-def refuse_changed(snapshot: FileSnapshot) -> None:
+def refuse_changed(snapshot: FileVersion) -> None:
     """Raise `InstallError` if the file has changed since it was read."""
     if read(snapshot.file).content != snapshot.content:
         raise InstallError(

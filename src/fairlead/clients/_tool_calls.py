@@ -5,7 +5,7 @@ A client creates it from its own tables, and `_any_tool` creates it for tools th
 
 from __future__ import annotations
 
-from fairlead.structs import LIGHT, Struct
+from fairlead.structs import LIGHT, Struct, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Choice(Struct, frozen=True, gc=False):
     question: str
     options: tuple[str, ...] = ()
     """The answers that the client offers. The user may write another one."""
-    several: bool = False
+    allows_several: bool = field(default=False, name="several")
     """Whether more than one option can be chosen."""
     descriptions: tuple[str, ...] = ()
     """The client's description of each option, parallel to `options`; "" if it has none."""

@@ -10,11 +10,11 @@ from fairlead.lazy import lazy_exports
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.daemon._lifecycle import MAX_SOCKET_PATH
-    from fairlead.daemon._start import NO_DAEMON_VARIABLE, daemon_log_file, start_daemon, start_on_demand
+    from fairlead.daemon._start import NO_DAEMON_VARIABLE, START_STAMP, daemon_log_file, start_daemon, start_on_demand
     from fairlead.daemon.commands._service import (
         CommandCall,
         CommandDeclined,
-        CommandResult,
+        CommandOutput,
         DaemonRequest,
         StdinWanted,
         WaitWanted,
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_SOCKET_PATH",
     "NO_DAEMON_VARIABLE",
+    "START_STAMP",
     "CommandCall",
     "CommandDeclined",
-    "CommandResult",
+    "CommandOutput",
     "DaemonRequest",
     "StdinWanted",
     "WaitWanted",
@@ -40,11 +41,11 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_lifecycle": ("MAX_SOCKET_PATH",),
-        "_start": ("NO_DAEMON_VARIABLE", "daemon_log_file", "start_daemon", "start_on_demand"),
+        "_start": ("NO_DAEMON_VARIABLE", "START_STAMP", "daemon_log_file", "start_daemon", "start_on_demand"),
         "commands._service": (
             "CommandCall",
             "CommandDeclined",
-            "CommandResult",
+            "CommandOutput",
             "DaemonRequest",
             "StdinWanted",
             "WaitWanted",

@@ -79,10 +79,10 @@ class Daemon:
         settler = PlanSettler(self.recorder, self.errors, self.resume)
         self.endpoint = HookEndpoint(version, handler, settler, self.tracker, self.metrics, self.errors, self.shutdown)
         self.commands = CommandService(self)
-        self.shutdown.on_request(self.tracker.end_streams)
-        self.shutdown.on_request(self.mail.waiters.shut_down)
-        self.shutdown.on_request(self.answers.shut_down)
-        self.shutdown.on_request(self.team.end_streams)
+        self.shutdown.add_callback(self.tracker.end_streams)
+        self.shutdown.add_callback(self.mail.waiters.shut_down)
+        self.shutdown.add_callback(self.answers.shut_down)
+        self.shutdown.add_callback(self.team.end_streams)
 
     # -- lifecycle -------------------------------------------------------------------------------------
 

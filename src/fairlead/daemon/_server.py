@@ -50,7 +50,7 @@ _GARBAGE_THRESHOLD = 20_000
 """New objects before the youngest are searched for garbage; Python's own value is 700."""
 
 
-class Options(msgspec.Struct, frozen=True):
+class ServerOptions(msgspec.Struct, frozen=True):
     """How the daemon runs."""
 
     idle: float = DEFAULT_IDLE
@@ -60,7 +60,7 @@ class Options(msgspec.Struct, frozen=True):
     """Seconds to wait for an older daemon to exit."""
 
 
-def run(options: Options, ready: Callable[[str], None]) -> None:
+def run(options: ServerOptions, ready: Callable[[str], None]) -> None:
     """Run until shutdown is requested or the daemon is idle for too long. `ready` is called with the addresses."""
     if own := os.environ.get("FAIRLEAD_HOME"):
         os.environ["FAIRLEAD_HOME"] = os.path.abspath(own)
@@ -84,7 +84,7 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
 
 
 async def _serve(
-    daemon: Daemon, unix: SocketFile, sockets: list[socket.socket], options: Options, ready: Callable[[], None]
+    daemon: Daemon, unix: SocketFile, sockets: list[socket.socket], options: ServerOptions, ready: Callable[[], None]
 ) -> None:
     config = uvicorn.Config(
         App(daemon),
@@ -101,8 +101,8 @@ async def _serve(
     server = _Server(config)
     server.listener = UnixListener(unix.listener, config, server.server_state, daemon)
     server.ready = ready
-    daemon.shutdown.on_request(unix.remove)  # first: clients that have connected are answered, others do not find it
-    daemon.shutdown.on_request(server.request_exit)
+    daemon.shutdown.add_callback(unix.remove)  # first: clients that have connected are answered, others do not find it
+    daemon.shutdown.add_callback(server.request_exit)
     daemon.tracker.start()
     daemon.store.start()
     daemon.team.open()

@@ -23,7 +23,7 @@ class Shutdown:
             for callback in self._callbacks:
                 callback()
 
-    def on_request(self, callback: Callable[[], None]) -> None:
+    def add_callback(self, callback: Callable[[], None]) -> None:
         """Call a function when shutdown is requested; at once if it was requested already."""
         self._callbacks.append(callback)
         if self.reason:

@@ -21,6 +21,8 @@ _KEPT = frozenset(
         *("DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "SSL_CERT_FILE", "TMUX_TMPDIR"),
     }
 )
+START_STAMP = "starting"
+"""The file in the runtime folder whose time says when a daemon was last started on demand."""
 _KEPT_PREFIXES = ("FAIRLEAD_", "LC_", "XDG_")
 
 
@@ -31,7 +33,7 @@ def start_on_demand() -> None:
     with suppress(OSError):
         folder = runtime_folder()
         make_private(folder)
-        if _is_first(f"{folder}/starting"):
+        if _is_first(f"{folder}/{START_STAMP}"):
             start_daemon("--on-demand")
 
 

@@ -25,7 +25,7 @@ def main(args: Sequence[str]) -> int:
         idle, port = read_options([word for word in args if word != "--on-demand"])
         from fairlead.daemon import _server
 
-        options = _server.Options(idle or _server.DEFAULT_IDLE, port, _LOCK_TIMEOUT if on_demand else 0.0)
+        options = _server.ServerOptions(idle or _server.DEFAULT_IDLE, port, _LOCK_TIMEOUT if on_demand else 0.0)
         _server.run(options, lambda where: print(f"fairlead: listening at {where}", file=sys.stderr, flush=True))  # noqa: T201
     except (FairleadError, OSError) as error:
         if not (on_demand and type(error).__name__ == "AlreadyRunning"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from fairlead.events import Event
-    from fairlead.policy import Layer, LoadedPolicy, Notice, Notifications, Policy, StayMode
+    from fairlead.policy import Layer, LoadedPolicy, Notifications, Policy, PolicyNotice, StayMode
     from fairlead.process import Process
 
 STAY_VARIABLE = "FAIRLEAD_STAY"
@@ -158,7 +158,7 @@ def _cached_context(loaded: LoadedPolicy) -> PolicyContext:
     return context
 
 
-def _notice_texts(event: Event, notices: Sequence[Notice], *, cached_only: bool) -> tuple[str, ...]:
+def _notice_texts(event: Event, notices: Sequence[PolicyNotice], *, cached_only: bool) -> tuple[str, ...]:
     """Return the notices to show now, and record that they were shown. Only some events show a message."""
     if event.event_name not in WARNS_THE_USER:
         return ()

@@ -8,16 +8,17 @@ from fairlead.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from fairlead.doctor._examine import examine
-    from fairlead.doctor._facts import Facts
+    from fairlead.doctor._facts import Facts, RunRoute
     from fairlead.doctor._findings import Finding, Level
-    from fairlead.doctor._gather import Options, gather
+    from fairlead.doctor._gather import DoctorOptions, gather
     from fairlead.doctor.checks._runs import level_of
 
 __all__ = [
+    "DoctorOptions",
     "Facts",
     "Finding",
     "Level",
-    "Options",
+    "RunRoute",
     "examine",
     "gather",
     "level_of",
@@ -27,9 +28,9 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "_examine": ("examine",),
-        "_facts": ("Facts",),
+        "_facts": ("Facts", "RunRoute"),
         "_findings": ("Finding", "Level"),
-        "_gather": ("Options", "gather"),
+        "_gather": ("DoctorOptions", "gather"),
         "checks._runs": ("level_of",),
     },
 )

@@ -9,12 +9,12 @@ import msgspec
 from fairlead.clients import DEFAULT_CLIENT, InstallStatus, SettingsFile
 from fairlead.policy import FileTrust, HookFileState
 
-Route = Literal["daemon", "cold", "apart"]
-"""The route of the event for which a hook was run.
+RunRoute = Literal["daemon", "no daemon", "isolated"]
+"""How a hook was run.
 
-daemon  the daemon of this home answered the launcher
-cold    in this home, but no daemon answered; also for each hook of another program
-apart   in an empty home, because in this home the event could run a command or notify the user
+daemon     the daemon of this home answered the launcher
+no daemon  in this home, but no daemon answered; also for each hook of another program
+isolated   in an empty home, because in this home the event could run a command or notify the user
 """
 
 SLOW_SECONDS = 0.05
@@ -24,7 +24,7 @@ EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
 
 
-class Client(msgspec.Struct, frozen=True):
+class ClientFacts(msgspec.Struct, frozen=True):
     """The client on the PATH."""
 
     program: str = ""
@@ -45,7 +45,7 @@ class ProgramResult(msgspec.Struct, frozen=True):
     """The last line of stderr, or the reason why `exit_code` is `None`."""
 
 
-class Program(msgspec.Struct, frozen=True):
+class ProgramFacts(msgspec.Struct, frozen=True):
     """A launcher, and the Python that its hooks use."""
 
     hook: str
@@ -68,7 +68,7 @@ class Program(msgspec.Struct, frozen=True):
     """The version of the Fairlead that this Python imports."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class FileFacts(msgspec.Struct, frozen=True):
     """A directory entry: its kind, permissions and owner. Links are not followed."""
 
     path: str
@@ -79,7 +79,7 @@ class Entry(msgspec.Struct, frozen=True):
     """The user id."""
 
 
-class OtherDaemon(msgspec.Struct, frozen=True):
+class OtherDaemonFacts(msgspec.Struct, frozen=True):
     """A running daemon of this user, which may be the one of this home."""
 
     pid: int
@@ -89,20 +89,20 @@ class OtherDaemon(msgspec.Struct, frozen=True):
     """The folder variables (`paths.FOLDER_VARIABLES`) whose values differ from those of this process."""
 
 
-class Daemon(msgspec.Struct, frozen=True):
+class DaemonFacts(msgspec.Struct, frozen=True):
     """The daemon of this home: its files, and whether it answers."""
 
-    folder: Entry
-    socket: Entry
-    lock: Entry
-    state: Literal["running", "down", "refused", "silent", "odd"] = "down"
+    folder: FileFacts
+    socket: FileFacts
+    lock: FileFacts
+    state: Literal["running", "down", "refused", "silent", "not a daemon"] = "down"
     """The result of a request.
 
-    running  it answered
-    down     there is no socket
-    refused  nothing listens on the socket
-    silent   no answer in time
-    odd      the answer is not that of a daemon
+    running       it answered
+    down          there is no socket
+    refused       nothing listens on the socket
+    silent        no answer in time
+    not a daemon  the answer is not that of a daemon
     """
     error: str = ""
     """The error of the request; "" if it answered, or if there is no socket."""
@@ -114,7 +114,7 @@ class Daemon(msgspec.Struct, frozen=True):
     """The pid in the lock file; 0 if there is none."""
     lock_held: bool = False
     """Whether a process holds the lock."""
-    processes: tuple[OtherDaemon, ...] = ()
+    processes: tuple[OtherDaemonFacts, ...] = ()
     """The running daemons that listen for this home, or have this home but another value of a folder variable."""
     max_socket_path: int = 107
     """The maximum length of the path of a socket, in bytes."""
@@ -126,7 +126,7 @@ class Daemon(msgspec.Struct, frozen=True):
     """Limits of the integrity check that were reached, each with its project."""
 
 
-class Database(msgspec.Struct, frozen=True):
+class DatabaseFacts(msgspec.Struct, frozen=True):
     """The database of events or of mail, checked within a time limit."""
 
     file: str
@@ -144,10 +144,10 @@ class Database(msgspec.Struct, frozen=True):
     """The files of damaged databases that a daemon has replaced, the oldest first."""
 
 
-class State(msgspec.Struct, frozen=True):
+class StateFacts(msgspec.Struct, frozen=True):
     """The state folder and what is in it."""
 
-    folder: Entry
+    folder: FileFacts
     write_error: str = ""
     """Why the folder cannot be written; "" if it can."""
     free_bytes: int | None = None
@@ -159,15 +159,15 @@ class State(msgspec.Struct, frozen=True):
     unreadable: int = 0
     """The number of files in the spool that are not events."""
     journal_bytes: int = 0
-    store: Database | None = None
-    mail: Database | None = None
+    store: DatabaseFacts | None = None
+    mail: DatabaseFacts | None = None
     log: str = ""
     """The path of the daemon's log."""
     last_log_line: str = ""
     """The last line of the daemon's log; empty if it only says that the daemon started."""
 
 
-class Policy(msgspec.Struct, frozen=True):
+class PolicyFacts(msgspec.Struct, frozen=True):
     """The policy that applies in this folder."""
 
     files: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class Policy(msgspec.Struct, frozen=True):
     """For how long a question can be answered outside of the client; 0 if `attention.answer` is off."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class HookRunFacts(msgspec.Struct, frozen=True):
     """The result of running one hook."""
 
     event: str
@@ -199,7 +199,7 @@ class Run(msgspec.Struct, frozen=True):
     program: str
     """The program of the hook, without its arguments."""
     is_ours: bool = True
-    route: Route | None = None
+    route: RunRoute | None = None
     """`None` if it was not run."""
     seconds: float = 0.0
     exit_code: int | None = None
@@ -212,7 +212,7 @@ class Run(msgspec.Struct, frozen=True):
 class HookRuns(msgspec.Struct, frozen=True):
     """The results of running all hooks."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[HookRunFacts, ...] = ()
     started_daemon: bool = False
     """Whether a hook has started the daemon, which was not running."""
     daemon_came_up: bool = True
@@ -230,15 +230,15 @@ class Facts(msgspec.Struct, frozen=True):
     files: tuple[SettingsFile, ...]
     statuses: tuple[InstallStatus, ...]
     """The status of our hooks in each requested scope."""
-    client: Client
-    programs: tuple[Program, ...]
+    client: ClientFacts
+    programs: tuple[ProgramFacts, ...]
     own_launcher: str
     """The path of the launcher of this installation; "" if there is none."""
     on_path: tuple[str, ...]
     """Programs `fairlead` on the PATH that belong to another installation."""
     moved_variables: tuple[str, ...]
     """The folder variables that the client's settings set to other values than this process has."""
-    daemon: Daemon
-    state: State
-    policy: Policy
+    daemon: DaemonFacts
+    state: StateFacts
+    policy: PolicyFacts
     hook_runs: HookRuns

@@ -12,7 +12,7 @@ import msgspec
 from fairlead.clients import DEFAULT_CLIENT, Launcher, client_named
 from fairlead.doctor._facts import Facts
 from fairlead.doctor.probes._daemon import probe_daemon
-from fairlead.doctor.probes._policy import is_in_use, probe_policy
+from fairlead.doctor.probes._policy import have_decided_events, probe_policy
 from fairlead.doctor.probes._programs import others_on_path, own_launcher, probe_client, probe_programs
 from fairlead.doctor.probes._run_hooks import RunContext, run_hooks, select_hooks
 from fairlead.doctor.probes._state import probe_state
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairlead.clients import Installer, InstallStatus, SettingsFile
 
 
-class Options(msgspec.Struct, frozen=True):
+class DoctorOptions(msgspec.Struct, frozen=True):
     """The options of the doctor: what it checks."""
 
     scope: str | None = None
@@ -37,7 +37,7 @@ class Options(msgspec.Struct, frozen=True):
     client: str = DEFAULT_CLIENT
 
 
-def gather(options: Options, version: str) -> Facts:
+def gather(options: DoctorOptions, version: str) -> Facts:
     """Return all facts. `version` is that of this Fairlead.
 
     The hooks are run last, because they may start a daemon and so change the other facts.
@@ -56,7 +56,7 @@ def gather(options: Options, version: str) -> Facts:
         cwd=str(cwd),
         environ=environ | environment(files),
         layers=layers,
-        may_run_here=not moved and is_in_use(policy.files),
+        may_run_here=not moved and have_decided_events(policy.files),
         run_foreign=options.run_foreign,
         daemon_hangs=daemon.state == "silent",
         client=options.client,

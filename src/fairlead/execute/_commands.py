@@ -12,7 +12,7 @@ from fairlead.decide import StepResult, blocks
 from fairlead.errors import CommandFailed
 from fairlead.execute._git_changes import FileChanges
 from fairlead.policy import command_environment
-from fairlead.process import MAX_LINES, CancellationToken, run_process
+from fairlead.process import DEFAULT_OUTPUT_LINES, CancellationToken, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +100,7 @@ class _PlanRun:
                 env=command_environment(self._plan.env, os.environ, step.folder, self._payload),
                 deadline=started + limit,
                 cancellation=self._cancellation,
-                max_lines=step.max_output_lines or MAX_LINES,
+                max_lines=step.max_output_lines or DEFAULT_OUTPUT_LINES,
             )
         except CommandFailed as error:
             return StepResult(step=step, status="not started", error=str(error))

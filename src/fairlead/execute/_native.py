@@ -25,7 +25,7 @@ from fairlead.decide import Decision, StepResult
 from fairlead.errors import FairleadError
 from fairlead.execute._commands import script_argv
 from fairlead.policy import ALL_VARIABLES, plan_variables
-from fairlead.process import MAX_LINES, FirstAndLastLines, start_error
+from fairlead.process import DEFAULT_OUTPUT_LINES, FirstAndLastLines, start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -186,7 +186,7 @@ def _read_line(line: bytes) -> _ResultLine:
 
 def _result(step: Step, line: _ResultLine, output: _OutputReader) -> StepResult | None:
     """Return the result of one step; `None` if the sequence ended before it."""
-    max_lines = step.max_output_lines or MAX_LINES
+    max_lines = step.max_output_lines or DEFAULT_OUTPUT_LINES
     stdout, stderr = output.take_stream(line.stdout, max_lines), output.take_stream(line.stderr, max_lines)
     seconds = line.milliseconds / 1000
     match line.result:

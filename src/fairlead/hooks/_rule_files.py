@@ -24,9 +24,9 @@ from fairlead.hooks._rules import (
     EntryError,
     HookAction,
     HookRule,
-    Location,
     Problem,
     Reporter,
+    RuleLocation,
     Rules,
     free_name,
     is_flat,
@@ -34,7 +34,7 @@ from fairlead.hooks._rules import (
     owner_prefix,
     read_args,
     read_command,
-    read_text,
+    read_string,
     read_timeout,
     type_of,
     unsupported_type,
@@ -99,13 +99,13 @@ class _Reader(Reporter):
 
     def read_document(self, document: object) -> None:
         if not isinstance(document, Mapping):
-            self.report(Location(), f"expected an object, got {type_of(document)}")
+            self.report(RuleLocation(), f"expected an object, got {type_of(document)}")
         elif "hooks" in document:
-            self._read_events(document["hooks"], Location() / "hooks")
+            self._read_events(document["hooks"], RuleLocation() / "hooks")
         elif is_flat(document, self.source):
-            self._read_events({key: document[key] for key in document if key not in METADATA_KEYS}, Location())
+            self._read_events({key: document[key] for key in document if key not in METADATA_KEYS}, RuleLocation())
 
-    def _read_events(self, events: object, at: Location) -> None:
+    def _read_events(self, events: object, at: RuleLocation) -> None:
         if not isinstance(events, Mapping):
             self.report(at, f"expected an object with the names of events, got {type_of(events)}")
             return
@@ -113,11 +113,11 @@ class _Reader(Reporter):
             try:
                 event = HookEvent.parse(name)
             except UnknownEventError as error:
-                self.report(Location((at / name).path, HookEvent.nearest(name)), str(error))
+                self.report(RuleLocation((at / name).path, HookEvent.nearest(name)), str(error))
             else:
-                self._read_section(section, Location((at / name).path, event), event)
+                self._read_section(section, RuleLocation((at / name).path, event), event)
 
-    def _read_section(self, section: object, at: Location, event: HookEvent) -> None:
+    def _read_section(self, section: object, at: RuleLocation, event: HookEvent) -> None:
         for name, entry, location in self._entries(section, at):
             try:
                 rule = self._rule(entry, location, event)
@@ -127,7 +127,7 @@ class _Reader(Reporter):
                 for action in rule.hooks:
                     self._add(event, name, rule.matcher, action)
 
-    def _entries(self, section: object, at: Location) -> Iterator[tuple[str, object, Location]]:
+    def _entries(self, section: object, at: RuleLocation) -> Iterator[tuple[str, object, RuleLocation]]:
         """Yield each entry with its name, "" if it has none, and its location."""
         if isinstance(section, list):
             yield from (("", entry, at / index) for index, entry in enumerate(section))
@@ -136,7 +136,7 @@ class _Reader(Reporter):
         else:
             yield "", section, at
 
-    def _rule(self, entry: object, at: Location, event: HookEvent) -> HookRule:
+    def _rule(self, entry: object, at: RuleLocation, event: HookEvent) -> HookRule:
         if not isinstance(entry, Mapping):
             return HookRule(hooks=(self._action(entry, at, SHORT_KEYS),))
         if "hooks" not in entry:
@@ -146,7 +146,7 @@ class _Reader(Reporter):
         matcher = self._matcher(entry, at, event)
         return HookRule(matcher, tuple(self._actions(entry["hooks"], at / "hooks")))
 
-    def _actions(self, actions: object, at: Location) -> Iterator[HookAction]:
+    def _actions(self, actions: object, at: RuleLocation) -> Iterator[HookAction]:
         if not isinstance(actions, list):
             raise EntryError(at, f"expected a list, got {type_of(actions)}")
         for index, action in enumerate(actions):
@@ -155,7 +155,7 @@ class _Reader(Reporter):
             except EntryError as error:
                 self.report(error.at, str(error))
 
-    def _action(self, action: object, at: Location, known: frozenset[str]) -> HookAction:
+    def _action(self, action: object, at: RuleLocation, known: frozenset[str]) -> HookAction:
         if isinstance(action, str):
             return HookAction("command", read_command(action, at))
         if not isinstance(action, Mapping):
@@ -176,7 +176,7 @@ class _Reader(Reporter):
             self._condition(action, at / "if"),
         )
 
-    def _condition(self, action: Mapping[Any, Any], at: Location) -> str | None:
+    def _condition(self, action: Mapping[Any, Any], at: RuleLocation) -> str | None:
         """Read the `if` of an action. An invalid one is ignored: a check that runs too often is safer than none."""
         value = action.get("if")
         if value is None or (isinstance(value, str) and is_tool_condition(value)):
@@ -184,11 +184,11 @@ class _Reader(Reporter):
         self.warn(at, "expected a tool call as Bash(git *); ignored, so the command runs for every such event")
         return None
 
-    def _matcher(self, entry: Mapping[Any, Any], at: Location, event: HookEvent) -> str | None:
+    def _matcher(self, entry: Mapping[Any, Any], at: RuleLocation, event: HookEvent) -> str | None:
         matcher, at = entry.get("matcher"), at / "matcher"
         if matcher is None:
             return None
-        pattern = read_text(matcher, at)
+        pattern = read_string(matcher, at)
         try:
             accepts_all = compile_matcher(pattern) is None
         except MatcherError as error:
@@ -225,7 +225,7 @@ class _Reader(Reporter):
 
 def _read_file(source: str) -> object:
     suffix = os.path.splitext(source)[1].lower()
-    text = _read_text(source)
+    text = _read_text_file(source)
     if not text.strip():
         return {}
     if suffix == ".json":
@@ -234,30 +234,30 @@ def _read_file(source: str) -> object:
         return _parse_frontmatter(text)
     if suffix in {".yaml", ".yml"}:
         return _hooks_only(_parse_yaml(text))
-    raise EntryError(Location(), f"expected a file named .json, .md, .yaml or .yml, not {suffix!r}")
+    raise EntryError(RuleLocation(), f"expected a file named .json, .md, .yaml or .yml, not {suffix!r}")
 
 
-def _read_text(source: str) -> str:
+def _read_text_file(source: str) -> str:
     try:
         with open(source, "rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # a path with NUL is a ValueError
-        raise EntryError(Location(), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise EntryError(RuleLocation(), f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _MAX_BYTES:
-        raise EntryError(Location(), f"larger than {_MAX_BYTES} bytes")
+        raise EntryError(RuleLocation(), f"larger than {_MAX_BYTES} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EntryError(Location(), "not valid UTF-8") from None
+        raise EntryError(RuleLocation(), "not valid UTF-8") from None
 
 
 def _parse_json(text: str) -> object:
     try:
         return decode_json(text)
     except RecursionError:
-        raise EntryError(Location(), "nested too deeply") from None
+        raise EntryError(RuleLocation(), "nested too deeply") from None
     except ValueError as error:
-        raise EntryError(Location(), _json_error(text, error)) from None
+        raise EntryError(RuleLocation(), _json_error(text, error)) from None
 
 
 def _json_error(text: str, error: ValueError) -> str:
@@ -282,7 +282,7 @@ def _parse_frontmatter(text: str) -> object:
             block = "\n".join(["", *lines[:number]])  # the empty line keeps the line numbers correct
             # Most skills have no hooks, and the client accepts descriptions that are not valid YAML.
             return _hooks_only(_parse_yaml(block)) if _HOOKS_KEY.search(block) else {}
-    raise EntryError(Location(), "the frontmatter opened in line 1 has no closing line ---")
+    raise EntryError(RuleLocation(), "the frontmatter opened in line 1 has no closing line ---")
 
 
 def _hooks_only(document: object) -> object:
@@ -304,9 +304,9 @@ def _parse_yaml(text: str) -> object:
     except EntryError:
         raise
     except yaml.MarkedYAMLError as error:
-        raise EntryError(Location(), f"not valid YAML{_yaml_position(error)}: {error.problem}") from None
+        raise EntryError(RuleLocation(), f"not valid YAML{_yaml_position(error)}: {error.problem}") from None
     except Exception as error:  # for a date like 2024-99-99 PyYAML raises other errors
-        raise EntryError(Location(), f"not valid YAML: {' '.join(str(error).split())}") from None
+        raise EntryError(RuleLocation(), f"not valid YAML: {' '.join(str(error).split())}") from None
 
 
 def _yaml_position(error: yaml.MarkedYAMLError) -> str:
@@ -329,12 +329,12 @@ def _check_size(events: Iterable[yaml.Event]) -> None:
             known[anchors.pop()] = size = sizes.pop()
             sizes[-1] += size
         elif isinstance(event, yaml.AliasEvent) and event.anchor in anchors:
-            raise EntryError(Location(), f"the alias *{event.anchor} is inside the value that it repeats")
+            raise EntryError(RuleLocation(), f"the alias *{event.anchor} is inside the value that it repeats")
         else:
             sizes[-1] += known.get(event.anchor, 1) if isinstance(event, yaml.AliasEvent) else 1
         if len(sizes) > _MAX_DEPTH:
-            raise EntryError(Location(), "nested too deeply")
+            raise EntryError(RuleLocation(), "nested too deeply")
         if sizes[-1] > _MAX_VALUES:
             raise EntryError(
-                Location(), f"contains more than {_MAX_VALUES} values, including those that aliases repeat"
+                RuleLocation(), f"contains more than {_MAX_VALUES} values, including those that aliases repeat"
             )

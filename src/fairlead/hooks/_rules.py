@@ -149,20 +149,20 @@ def _file_name(path: str) -> str:
 # -- locations -----------------------------------------------------------------------------------------
 
 
-class Location(msgspec.Struct, frozen=True):
+class RuleLocation(msgspec.Struct, frozen=True):
     """A path in a document, with the event of its section."""
 
     path: str = ""
     event: HookEvent | None = None
 
-    def __truediv__(self, step: str | int) -> Location:
-        return Location(f"{self.path}{_shown(step)}".removeprefix("."), self.event)
+    def __truediv__(self, step: str | int) -> RuleLocation:
+        return RuleLocation(f"{self.path}{_shown(step)}".removeprefix("."), self.event)
 
 
 class EntryError(Exception):
     """An entry that cannot be registered."""
 
-    def __init__(self, at: Location, message: str) -> None:
+    def __init__(self, at: RuleLocation, message: str) -> None:
         super().__init__(message)
         self.at = at
 
@@ -184,15 +184,15 @@ class Reporter:
         self.source = source
         self.problems: list[Problem] = []
 
-    def report(self, at: Location, message: str, *, dropped: bool = True) -> None:
+    def report(self, at: RuleLocation, message: str, *, dropped: bool = True) -> None:
         """Add a problem. By default it says that its entry is dropped."""
         self.problems.append(Problem(self.source, at.path or "$", message, dropped, at.event))
 
-    def warn(self, at: Location, message: str) -> None:
+    def warn(self, at: RuleLocation, message: str) -> None:
         """Add a problem whose entry is kept."""
         self.report(at, message, dropped=False)
 
-    def warn_about_keys(self, entry: Mapping[Any, object], at: Location, known: frozenset[str]) -> None:
+    def warn_about_keys(self, entry: Mapping[Any, object], at: RuleLocation, known: frozenset[str]) -> None:
         """Warn about keys that have no effect, or another effect than in the client."""
         for key, value in entry.items():
             if not isinstance(key, str):
@@ -204,7 +204,7 @@ class Reporter:
             elif value is None and key not in {"command", "hooks"}:
                 self.warn(at / key, "null, treated as missing")
 
-    def named_items(self, mapping: Mapping[Any, object], at: Location) -> Iterator[tuple[str, object]]:
+    def named_items(self, mapping: Mapping[Any, object], at: RuleLocation) -> Iterator[tuple[str, object]]:
         """Yield the items whose key is a valid name. YAML keys can also be numbers, dates or null."""
         for name, value in mapping.items():
             if not isinstance(name, str):
@@ -214,7 +214,9 @@ class Reporter:
             else:
                 yield name, value
 
-    def aliased_value(self, entry: Mapping[Any, Any], at: Location, key: str, alias: str) -> tuple[Any, Location]:
+    def aliased_value(
+        self, entry: Mapping[Any, Any], at: RuleLocation, key: str, alias: str
+    ) -> tuple[Any, RuleLocation]:
         """Return the value of a key, or of its alias, and its location."""
         if entry.get(key) is None:
             return entry.get(alias), at / alias
@@ -226,15 +228,15 @@ class Reporter:
 # -- values --------------------------------------------------------------------------------------------
 
 
-def read_command(value: object, at: Location) -> str:
+def read_command(value: object, at: RuleLocation) -> str:
     """Read a command line, a program or a shell."""
-    command = read_text(value, at)
+    command = read_string(value, at)
     if not command.strip():
         raise EntryError(at, "empty; expected a command")
     return command
 
 
-def read_timeout(value: object, at: Location) -> float | None:
+def read_timeout(value: object, at: RuleLocation) -> float | None:
     """Read a number of seconds."""
     if value is None:
         return None
@@ -245,16 +247,16 @@ def read_timeout(value: object, at: Location) -> float | None:
     return float(min(value, _MAX_TIMEOUT))
 
 
-def read_args(value: object, at: Location) -> tuple[str, ...] | None:
+def read_args(value: object, at: RuleLocation) -> tuple[str, ...] | None:
     """Read the arguments of a program that runs without a shell."""
     if value is None:
         return None
     if not isinstance(value, list):
         raise EntryError(at, f"expected a list of strings, got {type_of(value)}")
-    return tuple(read_text(arg, at / index) for index, arg in enumerate(value))
+    return tuple(read_string(arg, at / index) for index, arg in enumerate(value))
 
 
-def read_text(value: object, at: Location) -> str:
+def read_string(value: object, at: RuleLocation) -> str:
     """Read a string that can be part of a command line."""
     if not isinstance(value, str):
         raise EntryError(at, f"expected a string, got {type_of(value)}")

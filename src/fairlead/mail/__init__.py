@@ -32,10 +32,10 @@ if TYPE_CHECKING:
         NOTICE_OVERDUE,
         Alias,
         HostRecord,
-        MailSnapshot,
         MailStorage,
         OutgoingMessage,
         PruneStep,
+        StoredMail,
         UnansweredRequest,
     )
     from fairlead.mail._task_lists import TaskLists, incomplete
@@ -107,7 +107,6 @@ __all__ = [
     "MailCounts",
     "MailError",
     "MailFull",
-    "MailSnapshot",
     "MailStorage",
     "MailUnreachable",
     "Message",
@@ -123,6 +122,7 @@ __all__ = [
     "QueueSummary",
     "SendResult",
     "Stage",
+    "StoredMail",
     "TaskLists",
     "TooLarge",
     "Topic",
@@ -167,7 +167,7 @@ __getattr__ = lazy_exports(
         "_storage": (
             "Alias",
             "HostRecord",
-            "MailSnapshot",
+            "StoredMail",
             "MailStorage",
             "UnansweredRequest",
             "OutgoingMessage",

@@ -16,7 +16,7 @@ from fairlead.mail._types import FIRST_REMOTE_ID
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from fairlead.mail._storage import MailSnapshot, OutgoingMessage
+    from fairlead.mail._storage import OutgoingMessage, StoredMail
     from fairlead.mail._types import Agent, Message
 
 
@@ -42,7 +42,7 @@ class MailCache:
     Change it only within `locked()`, after the storage has stored the change. Queue sizes can be read at any time.
     """
 
-    def __init__(self, snapshot: MailSnapshot) -> None:
+    def __init__(self, snapshot: StoredMail) -> None:
         """Start with the contents of the storage."""
         self.agents = AgentDirectory(snapshot.agents, snapshot.former_sessions, snapshot.former_names)
         self.topics = TopicIndex(snapshot.subscriptions)

@@ -1,4 +1,4 @@
-"""Errors of the mail.
+"""Errors of the mail. Their names are sent to programs, as the `kind` of a refusal.
 
 MailError                 a message was not sent, shown or found
 ├── BadMessage            a draft that is not valid

@@ -69,7 +69,7 @@ class MessageService:
                 self._team = self._team or TeamMail(self._storage, self._cache, self._now)
         return self._team
 
-    def on_mail(self, listener: Callable[[Agent], None]) -> None:
+    def add_mail_listener(self, listener: Callable[[Agent], None]) -> None:
         """Call a listener after each commit that queued a delivery for an agent, in the committing thread.
 
         The listener must be quick. It may call the service.

@@ -35,7 +35,7 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     snapshot: bytes = b""
 
 
-class MailSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+class StoredMail(msgspec.Struct, frozen=True, kw_only=True):
     """The stored data from which a `MailCache` is created."""
 
     agents: list[Agent]
@@ -106,7 +106,7 @@ class UnansweredRequest(msgspec.Struct, frozen=True, kw_only=True):
 class MailStorage(Protocol):
     """Stores agents, messages and deliveries."""
 
-    def load(self) -> MailSnapshot:
+    def load(self) -> StoredMail:
         """Return the data from which a `MailCache` is created."""
 
     def close(self) -> None:

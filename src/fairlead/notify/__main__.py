@@ -14,7 +14,7 @@ import msgspec
 
 from fairlead.notify._channels import publish
 from fairlead.notify._desktop import show
-from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, SendRequest
+from fairlead.notify._send import NO_CHANNEL, NO_DESKTOP, NotifyRequest
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def main() -> int:
     """Send the note, log what failed, and return the exit code: `NO_DESKTOP`, `NO_CHANNEL`, both combined, or 0."""
     os.chdir("/")  # not to keep a folder in use that the user wants to remove
     trim_log(sys.stderr.fileno())
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=SendRequest)
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=NotifyRequest)
     log = _logger(request)
     _set_time_limit(log, NO_CHANNEL if request.channels else NO_DESKTOP)
     is_shown = not request.desktop or show(request.note, log)
@@ -54,7 +54,7 @@ def trim_log(log: int) -> None:
         fcntl.flock(log, fcntl.LOCK_UN)
 
 
-def _logger(request: SendRequest) -> Callable[[str], None]:
+def _logger(request: NotifyRequest) -> Callable[[str], None]:
     def log(text: str) -> None:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"{now} {request.note.title}: {one_line(text, MAX_LINE_LENGTH)}\n"

@@ -52,17 +52,18 @@ def event_note(
     status: Status,
     detail: str | None = None,
     enabled: bool,
-    events: Iterable[str],
+    events: Iterable[str] = (),
+    hooks: Iterable[str] = (),
     show_errors: bool,
     show_success: bool,
     show_system_events: bool,
 ) -> Note | None:
     """Return the note about an event; `None` if the settings do not ask for one.
 
-    `detail` is the text of the note; if it is missing or blank, a default text is used. `enabled`, `hooks` and the
-    `show_…` flags are the settings. `hooks` has names of events, or `*` for all events.
+    `detail` is the text of the note; if it is missing or blank, a default text is used. `enabled`, `events` and the
+    `show_…` flags are the settings. `events` has names of events, or `*` for all events. `hooks` is its former name.
     """
-    if not (enabled and _is_listed(event.event_name, events)):
+    if not (enabled and _is_listed(event.event_name, (*events, *hooks))):
         return None
     is_system = is_system_event(event.event_name)
     if not _is_shown(

@@ -30,7 +30,7 @@ NO_CHANNEL = 2
 """At least one channel did not accept the note."""
 
 
-class SendRequest(msgspec.Struct, frozen=True):
+class NotifyRequest(msgspec.Struct, frozen=True):
     """The request that the sending process reads from stdin."""
 
     note: Note
@@ -45,7 +45,7 @@ def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then
     """
     with _log() as log:
         try:
-            _start(msgspec.json.encode(SendRequest(note, list(channels), desktop)), log, then)
+            _start(msgspec.json.encode(NotifyRequest(note, list(channels), desktop)), log, then)
         except Exception as error:  # noqa: BLE001 - a note must never fail a hook
             with suppress(OSError):
                 os.write(log, f"{note.title}: cannot start the sending process: {error}\n".encode())

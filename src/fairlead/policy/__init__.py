@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._files import (
         LoadedPolicy,
         NotCached,
-        Notice,
+        PolicyNotice,
         deleted_file_warning,
         find_hints,
         find_layers,
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     )
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._effects import CallEffects, call_effects
-    from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
+    from fairlead.policy.guards._evaluation import FileChange
+    from fairlead.policy.guards._guards import GuardResult, Guards, RuleCheck
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.guards._protected_files import ProtectedFiles
-    from fairlead.policy.guards._verdict import FileChange
     from fairlead.policy.init._detect import DetectedCheck, detect_checks
     from fairlead.policy.init._detect_files import DetectedFiles, detect_files
     from fairlead.policy.init._template import names_schema, render_policy, with_schema_line
@@ -96,6 +96,7 @@ __all__ = [
     "Diagnostic",
     "FileChange",
     "FileTrust",
+    "GuardResult",
     "Guards",
     "HookFile",
     "HookFileState",
@@ -105,7 +106,6 @@ __all__ = [
     "LoadedPolicy",
     "NotCached",
     "NotInterruptible",
-    "Notice",
     "Notifications",
     "Pattern",
     "PatternError",
@@ -116,6 +116,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyError",
+    "PolicyNotice",
     "PolicySnapshot",
     "PolicyTest",
     "ProtectedFiles",
@@ -128,7 +129,6 @@ __all__ = [
     "Team",
     "TooManyFiles",
     "TrustedFile",
-    "Verdict",
     "call_effects",
     "changed_meanings",
     "check_patterns",
@@ -199,7 +199,7 @@ __getattr__ = lazy_exports(
         "config._files": (
             "LoadedPolicy",
             "NotCached",
-            "Notice",
+            "PolicyNotice",
             "deleted_file_warning",
             "find_hints",
             "find_layers",
@@ -232,10 +232,10 @@ __getattr__ = lazy_exports(
         ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._effects": ("CallEffects", "call_effects"),
-        "guards._guards": ("Guards", "RuleCheck", "Verdict"),
+        "guards._guards": ("Guards", "RuleCheck", "GuardResult"),
         "guards._hooks": ("register_guards",),
         "guards._protected_files": ("ProtectedFiles",),
-        "guards._verdict": ("FileChange",),
+        "guards._evaluation": ("FileChange",),
         "init._detect": ("DetectedCheck", "detect_checks"),
         "init._detect_files": ("DetectedFiles", "detect_files"),
         "init._template": ("names_schema", "render_policy", "with_schema_line"),

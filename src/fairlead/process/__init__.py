@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.process._cancellation import CancellationToken
     from fairlead.process._liveness import LivenessCache
-    from fairlead.process._output import MAX_LINES, FirstAndLastLines
+    from fairlead.process._output import DEFAULT_OUTPUT_LINES, FirstAndLastLines
     from fairlead.process._run import CANCELLED, ProcessResult, run_process, start_error
     from fairlead.process._signals import ProcessNotEnded, terminate_process
     from fairlead.process._table import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANCELLED",
-    "MAX_LINES",
+    "DEFAULT_OUTPUT_LINES",
     "Ancestry",
     "CancellationToken",
     "FirstAndLastLines",
@@ -54,7 +54,7 @@ __getattr__ = lazy_exports(
     {
         "_cancellation": ("CancellationToken",),
         "_liveness": ("LivenessCache",),
-        "_output": ("MAX_LINES", "FirstAndLastLines"),
+        "_output": ("DEFAULT_OUTPUT_LINES", "FirstAndLastLines"),
         "_run": ("CANCELLED", "ProcessResult", "run_process", "start_error"),
         "_signals": ("ProcessNotEnded", "terminate_process"),
         "_table": (

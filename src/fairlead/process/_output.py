@@ -10,8 +10,8 @@ from fairlead.errors import CommandFailed
 MAX_STDOUT = 1024 * 1024
 MAX_STDERR = 64 * 1024
 
-MAX_LINES = 10_000
-"""The default number of lines that are kept of a stream: one half from its start, one half from its end."""
+DEFAULT_OUTPUT_LINES = 10_000
+"""Lines that are kept of each stream of a command for which the policy sets no `maxOutputLines`."""
 MAX_LINE_LENGTH = 8 * 1024
 """The maximum number of bytes kept of a line."""
 MAX_HALF_SIZE = 512 * 1024
@@ -47,14 +47,15 @@ class WholeOutput:
 
 
 class TruncatedOutput:
-    """Keeps the first `MAX_STDERR` bytes of a stream."""
+    """Keeps the first bytes of a stream, up to a limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_STDERR) -> None:
+        self._limit = limit
         self._data = b""
 
     def add(self, data: bytes) -> None:
         """Add the next piece."""
-        self._data += data[: MAX_STDERR - len(self._data)]
+        self._data += data[: self._limit - len(self._data)]
 
     def getvalue(self) -> bytes:
         """Return the first bytes of the stream."""

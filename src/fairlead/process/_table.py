@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    ReadRow = Callable[[int], "Row | None"]
+    ReadRow = Callable[[int], "ProcessRow | None"]
 
 Process = tuple[int, int]
 """A pid, and the start time of the process (see `process_start_time`). Pids are reused, the pair is not."""
@@ -66,7 +66,7 @@ def dead_processes(processes: Iterable[Process]) -> list[Process]:
 # -- ancestors -----------------------------------------------------------------------------------------
 
 
-class Row(Struct, frozen=True):
+class ProcessRow(Struct, frozen=True):
     """One row of the process table."""
 
     parent: int
@@ -87,9 +87,9 @@ class Ancestry(Struct, frozen=True):
 
 def ancestries_of(*pids: int) -> list[Ancestry]:
     """Return the result of `ancestry_of` for each process. An ancestor of several processes is read once."""
-    read_row, rows = _process_table(), dict[int, "Row | None"]()
+    read_row, rows = _process_table(), dict[int, "ProcessRow | None"]()
 
-    def read_once(pid: int) -> Row | None:
+    def read_once(pid: int) -> ProcessRow | None:
         if pid not in rows:
             rows[pid] = read_row(pid)
         return rows[pid]
@@ -122,11 +122,11 @@ def _process_table() -> ReadRow:
     return _row_from_proc if sys.platform.startswith("linux") else _rows_from_ps()
 
 
-def _row_from_proc(pid: int) -> Row | None:
+def _row_from_proc(pid: int) -> ProcessRow | None:
     fields = _stat_fields(pid)
     if not fields:
         return None
-    return Row(int(fields[_PARENT]), int(fields[_START_TIME]), has_terminal=fields[_TERMINAL] != b"0")
+    return ProcessRow(int(fields[_PARENT]), int(fields[_START_TIME]), has_terminal=fields[_TERMINAL] != b"0")
 
 
 def _rows_from_ps() -> ReadRow:
@@ -138,7 +138,7 @@ def _rows_from_ps() -> ReadRow:
     except CommandFailed:
         return lambda _: None
     rows = [line.split() for line in listed.splitlines()]
-    table = {int(row[0]): Row(int(row[1]), 0, not row[2].startswith(b"?")) for row in rows if len(row) == 3}  # noqa: PLR2004
+    table = {int(row[0]): ProcessRow(int(row[1]), 0, not row[2].startswith(b"?")) for row in rows if len(row) == 3}  # noqa: PLR2004
     return table.get
 
 

@@ -1,4 +1,4 @@
-"""The state of every session and subagent: transitions, registry, snapshots. Knows no daemon.
+"""The state of every session and subagent: transitions, registry, what is saved. Knows no daemon.
 
 Modules are loaded on first use: a process that applies one event needs few of them.
 """
@@ -12,7 +12,7 @@ from fairlead.lazy import lazy_exports
 if TYPE_CHECKING:
     from fairlead.clients import Usage
     from fairlead.sessions._attention import AttentionLog, AttentionRequest, AttentionSettings, decide_notification
-    from fairlead.sessions._changes import Change
+    from fairlead.sessions._changes import SessionChange
     from fairlead.sessions._costs import CostEntry, CostLedger, Costs, SessionCost
     from fairlead.sessions._history import (
         AbsenceSummary,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         HistoryPage,
         HistoryQuery,
         HistorySession,
-        OtherHosts,
+        OtherHostsSummary,
         SessionCopy,
         SessionHistory,
         SubagentHistory,
@@ -32,7 +32,14 @@ if TYPE_CHECKING:
         TimelineEntry,
     )
     from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
-    from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long, public
+    from fairlead.sessions._limits import (
+        MAX_PATH_LENGTH,
+        bounded_question,
+        bounded_session,
+        clean_text,
+        is_long,
+        public_session,
+    )
     from fairlead.sessions._locations import (
         GitFolders,
         Location,
@@ -44,10 +51,18 @@ if TYPE_CHECKING:
     from fairlead.sessions._panes import TmuxClients
     from fairlead.sessions._reconcile import reconcile
     from fairlead.sessions._registry import Registry
+    from fairlead.sessions._saved_registry import (
+        SavedRegistryError,
+        apply_record,
+        encode_registry,
+        rebuild_registry,
+        restore_registry,
+    )
     from fairlead.sessions._session import (
         STALE_AFTER,
-        Agent,
+        ActiveSubagent,
         AttentionNeeded,
+        BackgroundTask,
         Counters,
         Evidence,
         Idle,
@@ -55,10 +70,8 @@ if TYPE_CHECKING:
         Session,
         SessionMemory,
         State,
-        Task,
         Working,
     )
-    from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
     from fairlead.sessions.transitions._tools import question_of
@@ -70,12 +83,12 @@ __all__ = [
     "STALE_AFTER",
     "STATUS_LINE",
     "AbsenceSummary",
-    "Agent",
+    "ActiveSubagent",
     "AttentionLog",
     "AttentionNeeded",
     "AttentionRequest",
     "AttentionSettings",
-    "Change",
+    "BackgroundTask",
     "CopyBatch",
     "CostEntry",
     "CostLedger",
@@ -94,17 +107,17 @@ __all__ = [
     "Idle",
     "Location",
     "OpenCall",
-    "OtherHosts",
+    "OtherHostsSummary",
     "Registry",
+    "SavedRegistryError",
     "Session",
+    "SessionChange",
     "SessionCopy",
     "SessionCost",
     "SessionHistory",
     "SessionMemory",
-    "SnapshotError",
     "State",
     "SubagentHistory",
-    "Task",
     "TextKind",
     "TimelineEntry",
     "TmuxClients",
@@ -112,21 +125,21 @@ __all__ = [
     "Working",
     "apply",
     "apply_record",
-    "bounded",
     "bounded_question",
-    "clean",
+    "bounded_session",
+    "clean_text",
     "decide_notification",
+    "encode_registry",
     "find_git_folders",
     "find_location",
     "is_long",
     "line_of",
     "project_of",
-    "public",
+    "public_session",
     "question_of",
-    "rebuild",
+    "rebuild_registry",
     "reconcile",
-    "restore",
-    "snapshot",
+    "restore_registry",
     "team_sessions",
     "unknown_location",
     "with_host",
@@ -141,7 +154,7 @@ __getattr__ = lazy_exports(
             "AttentionSettings",
             "decide_notification",
         ),
-        "_changes": ("Change",),
+        "_changes": ("SessionChange",),
         "_costs": (
             "CostEntry",
             "CostLedger",
@@ -158,7 +171,7 @@ __getattr__ = lazy_exports(
             "HistoryPage",
             "HistoryQuery",
             "HistorySession",
-            "OtherHosts",
+            "OtherHostsSummary",
             "SessionCopy",
             "SessionHistory",
             "SubagentHistory",
@@ -168,11 +181,11 @@ __getattr__ = lazy_exports(
         "_hosts": ("HostSessions", "CONTACT_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (
             "MAX_PATH_LENGTH",
-            "bounded",
+            "bounded_session",
             "bounded_question",
-            "clean",
+            "clean_text",
             "is_long",
-            "public",
+            "public_session",
         ),
         "_locations": (
             "GitFolders",
@@ -185,13 +198,13 @@ __getattr__ = lazy_exports(
         "_panes": ("TmuxClients",),
         "_registry": ("Registry",),
         "_session": (
-            "Agent",
+            "ActiveSubagent",
             "Counters",
             "OpenCall",
             "STALE_AFTER",
             "Session",
             "SessionMemory",
-            "Task",
+            "BackgroundTask",
             "Usage",
             "AttentionNeeded",
             "Evidence",
@@ -200,12 +213,12 @@ __getattr__ = lazy_exports(
             "Working",
         ),
         "_reconcile": ("reconcile",),
-        "_snapshot": (
-            "SnapshotError",
+        "_saved_registry": (
+            "SavedRegistryError",
             "apply_record",
-            "rebuild",
-            "restore",
-            "snapshot",
+            "rebuild_registry",
+            "restore_registry",
+            "encode_registry",
         ),
         "_status_line": (
             "MAX_STATUS_BYTES",

@@ -85,7 +85,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The `next` of the previous page."""
 
 
-class OtherHosts(msgspec.Struct, frozen=True, kw_only=True):
+class OtherHostsSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How complete the history of the team's other hosts is."""
 
     state: Literal["current", "old", "missing"] = "current"
@@ -114,7 +114,7 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     matches: list[HistoryMatch] = []
     next: str = ""
     """The cursor of the next page; "" if there is none."""
-    others: OtherHosts | None = None
+    others: OtherHostsSummary | None = None
     """Set if the sessions of other hosts were requested, and this host is in a team."""
 
 

@@ -33,12 +33,12 @@ MAX_PREVIOUS_IDS = 8
 _NO_MEMORY = SessionMemory()
 
 
-def clean(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
+def clean_text(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
     """Cut a text to a length and replace unpaired surrogates, so that it can be written."""
     return replace_surrogates(text[:max_length] if len(text) > max_length else text)
 
 
-def bounded(session: Session) -> Session:
+def bounded_session(session: Session) -> Session:
     """Return a session with its questions cut, because they are sent and stored with each change of the session."""
     state = session.state
     if type(state) is not AttentionNeeded:
@@ -49,12 +49,12 @@ def bounded(session: Session) -> Session:
     return replace(session, state=replace(state, about=bounded_question(state.about)), calls=calls)
 
 
-def public(session: Session, *, is_whole: bool = False) -> Session:
+def public_session(session: Session, *, is_whole: bool = False) -> Session:
     """Return a session as people and programs see it.
 
     It is without its internal state, and long questions are cut unless `is_whole`.
     """
-    return replace(session if is_whole else bounded(session), memory=_NO_MEMORY)
+    return replace(session if is_whole else bounded_session(session), memory=_NO_MEMORY)
 
 
 def is_long(question: str) -> bool:

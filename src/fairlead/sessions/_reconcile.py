@@ -43,7 +43,7 @@ WAKE_TIME = 5.0
 """Seconds within which the client wakes an agent whose last background subagent has ended."""
 
 
-def discovered(file: ClientSessionFile) -> Session | None:
+def discovered_session(file: ClientSessionFile) -> Session | None:
     """Return the session that a file describes; `None` if its status or its process is unknown."""
     if file.status not in _STATES or not file.start:
         return None

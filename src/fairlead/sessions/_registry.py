@@ -42,9 +42,9 @@ from fairlead.events import (
     TeammateIdle,
 )
 from fairlead.journal import Caller
-from fairlead.sessions._changes import Change, ChangeLog
-from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean, public
-from fairlead.sessions._reconcile import discovered, reconcile, reconcile_child
+from fairlead.sessions._changes import ChangeLog, SessionChange
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_PREVIOUS_IDS, clean_text, public_session
+from fairlead.sessions._reconcile import discovered_session, reconcile, reconcile_child
 from fairlead.sessions._session import AttentionNeeded, Session
 from fairlead.sessions._subagent_linker import SubagentLinker, end_session
 from fairlead.sessions.transitions._activity import with_answer
@@ -98,7 +98,7 @@ class Registry(SubagentLinker):
         *,
         client: str = DEFAULT_CLIENT,
         verdict: Verdict = "none",
-    ) -> list[Change]:
+    ) -> list[SessionChange]:
         """Apply an event that happened at `at` in the process of `caller`; `verdict` is our own answer to it."""
         root = self._root(event, at, caller, client)
         if isinstance(event, SessionEnd) and (remaining := _without_process(root, (caller.pid, caller.start))):
@@ -113,7 +113,7 @@ class Registry(SubagentLinker):
             self._apply_to_child(root, event, at, verdict)
         return self._publish()
 
-    def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[Change]:
+    def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[SessionChange]:
         """Compare the sessions with the client's own files, and add sessions that only a file knows.
 
         Some states also end by the passage of time, so call it every second or so, even without files.
@@ -122,7 +122,7 @@ class Registry(SubagentLinker):
         for name in [name for name in self.by_id if name.startswith(STARTING) and name not in by_id]:
             self.drop(name)  # its dialog is answered: it has a session now, or has ended
         for name, file in by_id.items():
-            if name not in self.by_id and (session := discovered(file)):
+            if name not in self.by_id and (session := discovered_session(file)):
                 self.put(session)
                 if file.in_terminal:  # a terminal has one session at a time; other programs have many
                     self._link_predecessor(session, "resume", now)
@@ -131,7 +131,7 @@ class Registry(SubagentLinker):
                 self._reconcile(root, by_id.get(root.id), now)
         return self._publish()
 
-    def end_processes(self, dead: Iterable[Process], now: float) -> list[Change]:
+    def end_processes(self, dead: Iterable[Process], now: float) -> list[SessionChange]:
         """End the sessions of processes that have ended. A session with another process continues there."""
         for process in dead:
             for root in self.roots():
@@ -141,7 +141,7 @@ class Registry(SubagentLinker):
                 self._end_process(self.by_id[name], now, "the process is gone")
         return self._publish()
 
-    def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[Change]:
+    def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[SessionChange]:
         """Update the usage of a session. It never changes the state: the figures also arrive after Stop.
 
         `unknown` is the session to add if there is none of this id.
@@ -156,7 +156,7 @@ class Registry(SubagentLinker):
                 self.put(replace(session, usage=merged, model=merged.model or session.model))
         return self._publish()
 
-    def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[Change]:
+    def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[SessionChange]:
         """Clear a question of an agent that the user has answered outside of the client, which no event reports."""
         session = self.by_id.get(session_id)
         if session is not None:
@@ -165,7 +165,7 @@ class Registry(SubagentLinker):
                 self.update(session, after, None, at)
         return self._publish()
 
-    def prune(self, now: float) -> list[Change]:
+    def prune(self, now: float) -> list[SessionChange]:
         """Drop sessions that ended long ago, ended ones above the limit, and those without activity for a week."""
         roots = self.roots()
         ended = sorted((s for s in roots if s.ended is not None), key=lambda s: s.ended or 0.0)
@@ -183,7 +183,7 @@ class Registry(SubagentLinker):
         """The number of the latest change."""
         return self.log.revision
 
-    def changes_since(self, revision: int) -> list[Change] | None:
+    def changes_since(self, revision: int) -> list[SessionChange] | None:
         """Return the changes after a revision; `None` means that all sessions have to be read again."""
         return self.log.since(revision)
 
@@ -197,7 +197,7 @@ class Registry(SubagentLinker):
     def get_public(self, session_id: str, *, is_whole: bool = False) -> Session | None:
         """Find a session as `get` does, and return it as people and programs see it."""
         session = self.get(session_id)
-        return session and public(session, is_whole=is_whole)
+        return session and public_session(session, is_whole=is_whole)
 
     def sessions(self, *, ended: bool = False) -> list[Session]:
         """Return the main sessions, on request with those that have ended."""
@@ -251,7 +251,7 @@ class Registry(SubagentLinker):
         if isinstance(event, PostToolUse) and starts_subagent(event) and (agent_id := started_subagent(event)):
             self.link_subagent(self.by_id[parent_id], agent_id, event, at)
         elif isinstance(event, PreToolUse) and starts_subagent(event):
-            self.assign_subagent(self.by_id[parent_id], clean(event.tool_use_id or "", MAX_ID_LENGTH), at)
+            self.assign_subagent(self.by_id[parent_id], clean_text(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
         """Find a teammate by its name: some clients do not send its id."""
@@ -265,12 +265,12 @@ class Registry(SubagentLinker):
         return any(child.ended is None and type(child.state) is AttentionNeeded for child in self.descendants(root.id))
 
     def _root(self, event: Event, at: float, caller: Caller, client: str) -> Session:
-        name = clean(event.session_id, MAX_ID_LENGTH)
+        name = clean_text(event.session_id, MAX_ID_LENGTH)
         root = self.by_id.get(name)
         is_new = root is None or (root.evidence is None and not root.memory.newest)  # known from a status line only
         if root is None:
             self._make_room()
-            root = Session(id=name, client=clean(client), started=at, since=at, last_activity=at)
+            root = Session(id=name, client=clean_text(client), started=at, since=at, last_activity=at)
         root = self.put(self._with_caller(root, event, at, caller))
         if isinstance(event, SessionStart) and event.source in _SAME_PROCESS and (is_new or root.ended is not None):
             root = self._link_predecessor(root, event.source, at)
@@ -312,9 +312,9 @@ class Registry(SubagentLinker):
             pid=pid,
             pid_start=start,
             others=others,
-            tmux=clean(caller.tmux),
-            pane=clean(caller.pane),
-            project=clean(caller.project, MAX_PATH_LENGTH) or root.project,
+            tmux=clean_text(caller.tmux),
+            pane=clean_text(caller.pane),
+            project=clean_text(caller.project, MAX_PATH_LENGTH) or root.project,
             memory=memory,
         )
 
@@ -362,7 +362,7 @@ class Registry(SubagentLinker):
         if len(roots) >= MAX_SESSIONS:
             self.drop(min(roots, key=lambda s: (s.ended is None, s.last_activity)).id)
 
-    def _publish(self) -> list[Change]:
+    def _publish(self) -> list[SessionChange]:
         dropped = self.log.add(self.pop_dropped(), gone=True) if self.dropped else []
         return dropped + self.log.add(self.pop_changed())
 

@@ -93,7 +93,7 @@ class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The subagent that it started. A guess while the call is open, because no event reports it."""
 
 
-class Agent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class ActiveSubagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A working subagent of this session."""
 
     type: str
@@ -102,7 +102,7 @@ class Agent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """It continues when the turn of its parent ends."""
 
 
-class Task(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class BackgroundTask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A background task, as the client lists it."""
 
     type: str
@@ -198,9 +198,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     end_reason: str = ""
     """The reason that the client gave; "completed" for a subagent; "process gone", "parent ended", "stop not seen"."""
 
-    agents: dict[str, Agent] = {}
+    agents: dict[str, ActiveSubagent] = {}
     """Working subagents by id, the oldest first."""
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, BackgroundTask] = {}
     """The background tasks that the client listed at its latest Stop."""
 
     previous: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
 from fairlead.sessions._index import SessionIndex
-from fairlead.sessions._limits import MAX_ID_LENGTH, clean
+from fairlead.sessions._limits import MAX_ID_LENGTH, clean_text
 from fairlead.sessions._session import IDLE, Evidence, Session, Working
 from fairlead.sessions.transitions._apply import apply
 from fairlead.sessions.transitions._subagents import add_subagent, find_spawning_call, remove_subagent
@@ -56,10 +56,10 @@ class SubagentLinker(SessionIndex):
 
     def start_subagent(self, root: Session, event: SubagentStart, at: float, verdict: Verdict) -> None:
         """Create the subagent's session, and apply the event to its parent."""
-        agent_id = clean(event.agent_id, MAX_ID_LENGTH)
+        agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is None:
-            parent = self._guess_parent(root, agent_id, clean(event.agent_type))
+            parent = self._guess_parent(root, agent_id, clean_text(event.agent_type))
         else:
             parent = self._parent(child, root)
         self.update(parent, apply(parent, event, at, verdict), event, at)
@@ -69,10 +69,10 @@ class SubagentLinker(SessionIndex):
 
     def stop_subagent(self, root: Session, event: SubagentStop, at: float, verdict: Verdict) -> None:
         """End the subagent's session, and apply the event to its parent."""
-        agent_id = clean(event.agent_id, MAX_ID_LENGTH)
+        agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is None and event.agent_type:
-            child = self._create_child(root, agent_id, clean(event.agent_type), at)
+            child = self._create_child(root, agent_id, clean_text(event.agent_type), at)
         if child is None:
             self.update(root, apply(root, event, at, verdict), event, at)
             return
@@ -85,11 +85,11 @@ class SubagentLinker(SessionIndex):
 
     def get_or_create_child(self, root: Session, event: Event, at: float) -> Session:
         """Return the subagent that an event comes from; create it if its start was not seen."""
-        agent_id = clean(event.agent_id or "", MAX_ID_LENGTH)
+        agent_id = clean_text(event.agent_id or "", MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is not None:
             return child
-        kind = clean(event.agent_type or "")
+        kind = clean_text(event.agent_type or "")
         parent = self._guess_parent(root, agent_id, kind)
         child = self._create_child(parent, agent_id, kind, at)
         if parent.ended is not None:
@@ -135,15 +135,15 @@ class SubagentLinker(SessionIndex):
                 child = self.put(end_session(child, "PostToolUse", at, "completed"))
         if child.parent != parent.id and not self._is_descendant(parent, child):
             child = self._move(child, parent)
-        call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
+        call_id = clean_text(event.tool_use_id or "", MAX_ID_LENGTH)
         self._swap_calls(parent, child, call_id)
         client = client_or_default(event.client)
         description, result = client.subagent_request(event.tool_input).description, client.subagent_result(event)
         after = replace(
             child,
             call=call_id,
-            description=clean(description) if description else child.description,
-            model=clean(result.model) if result and result.model else child.model,
+            description=clean_text(description) if description else child.description,
+            model=clean_text(result.model) if result and result.model else child.model,
         )
         if after != child:
             self.put(after)

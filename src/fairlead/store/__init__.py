@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from fairlead.store._revisions import known_revisions
     from fairlead.store.events._rows import clean_text
     from fairlead.store.events._store import Store, default_url
-    from fairlead.store.events._values import Counts, Key, StoredEvent
+    from fairlead.store.events._values import Counts, EventKey, StoredEvent
     from fairlead.store.mail._store import MailStore, default_mail_url
 
 __all__ = [
     "HEAD_REVISION",
     "REVISION_TABLE",
     "Counts",
+    "EventKey",
     "Health",
-    "Key",
     "MailStore",
     "Store",
     "StoreBusy",
@@ -69,7 +69,7 @@ __getattr__ = lazy_exports(
         "_revisions": ("known_revisions",),
         "events._rows": ("clean_text",),
         "events._store": ("Store", "default_url"),
-        "events._values": ("Counts", "Key", "StoredEvent"),
+        "events._values": ("Counts", "EventKey", "StoredEvent"),
         "mail._store": ("MailStore", "default_mail_url"),
     },
 )

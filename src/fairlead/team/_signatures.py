@@ -16,7 +16,7 @@ from fairlead.team._keys import verify
 
 if TYPE_CHECKING:
     from fairlead.team._keys import PrivateKey
-    from fairlead.team._types import Certificate, Packet, Snapshot, TeamLease
+    from fairlead.team._types import Certificate, HostSnapshot, Packet, TeamLease
     from fairlead.team.history import TeamEvent, TeamSession
 
 _PACKET: Final = b"fairlead-parcel-1\0"
@@ -37,12 +37,12 @@ def verify_packet(packet: Packet, public: bytes, team: str) -> bool:
     return verify(public, packet.signature, _packet_bytes(packet, team))
 
 
-def sign_snapshot(snapshot: Snapshot, key: PrivateKey, team: str) -> Snapshot:
+def sign_snapshot(snapshot: HostSnapshot, key: PrivateKey, team: str) -> HostSnapshot:
     """Return a snapshot with the signature of its host."""
     return msgspec.structs.replace(snapshot, signature=key.sign(_snapshot_bytes(snapshot, team)))
 
 
-def verify_snapshot(snapshot: Snapshot, public: bytes, team: str) -> bool:
+def verify_snapshot(snapshot: HostSnapshot, public: bytes, team: str) -> bool:
     """Return whether the host with the key `public` signed a snapshot for this team.
 
     `at` is not signed, because the relay sets it.
@@ -114,7 +114,7 @@ def _packet_bytes(packet: Packet, team: str) -> bytes:
     return _join(_PACKET, team, packet.origin, packet.target, str(packet.seq), packet.kind, body)
 
 
-def _snapshot_bytes(snapshot: Snapshot, team: str) -> bytes:
+def _snapshot_bytes(snapshot: HostSnapshot, team: str) -> bytes:
     body = hashlib.sha256(snapshot.body).digest()
     return _join(_SNAPSHOT, team, snapshot.host, snapshot.kind, str(snapshot.version), body)
 
@@ -127,7 +127,7 @@ def _lease_bytes(lease: TeamLease, team: str) -> bytes:
 def _certificate_bytes(certificate: Certificate, team: str) -> bytes:
     at = struct.pack(">d", certificate.at)
     return _join(
-        _CERTIFICATE, team, certificate.host, certificate.name, certificate.key, certificate.verdict, certificate.by, at
+        _CERTIFICATE, team, certificate.host, certificate.name, certificate.key, certificate.status, certificate.by, at
     )
 
 

@@ -1,7 +1,7 @@
 """Computes who is a member, from anchors and certificates. Knows neither the relay nor a file.
 
 A host trusts its anchors, whose fingerprints a person has compared when it joined. A certificate is accepted if the
-host that signed it is a member when the certificate is learned. Its verdict is one of:
+host that signed it is a member when the certificate is learned. Its status is one of:
 
 - `member`: binds a name and a key to a host id. A second name or key for that id is ignored, and so is a name that
   another member has.
@@ -103,7 +103,7 @@ class _Evaluation:
     def _has_effect(self, certificate: Certificate) -> bool:
         if certificate.host in self.removed:
             return False
-        if certificate.verdict == "removed":
+        if certificate.status == "removed":
             return True
         names = {member.name for member in self.members.values()}
         return certificate.host not in self.members and certificate.name not in names
@@ -111,7 +111,7 @@ class _Evaluation:
     def _apply(self, certificate: Certificate) -> None:
         self.effective.append(certificate)
         subject = Anchor(host=certificate.host, name=certificate.name, key=certificate.key)
-        if certificate.verdict == "member":
+        if certificate.status == "member":
             self.members[certificate.host] = subject
         else:
             self.removed[certificate.host] = self.members.pop(certificate.host, subject)

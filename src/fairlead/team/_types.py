@@ -11,7 +11,7 @@ PacketKind = str
 """`message`, `receipt` or `answer`. Packets of a kind that this version does not know are kept but not applied."""
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
-Verdict = Literal["member", "removed"]
+MemberStatus = Literal["member", "removed"]
 
 MAX_PACKET_BYTES: Final = 8 * 1024 * 1024
 
@@ -60,14 +60,14 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     name: str
     key: bytes
-    verdict: Verdict
+    status: MemberStatus = msgspec.field(name="verdict")  # the name in the files of earlier builds
     by: str
     """The host that signed it."""
     at: float
     signature: bytes = b""
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class HostSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Data that a host publishes about itself. The newest snapshot replaces all earlier ones."""
 
     host: str

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         Changes,
         Hello,
         Host,
+        HostSnapshot,
         Packet,
         RelayLeases,
         RelayLoad,
-        Snapshot,
         SnapshotKind,
         TeamLease,
         Welcome,
@@ -92,10 +92,10 @@ class Relay(Protocol):
     def add_certificate(self, certificate: Certificate) -> None:
         """Add a certificate, and notify all hosts."""
 
-    def publish(self, snapshot: Snapshot) -> None:
+    def publish(self, snapshot: HostSnapshot) -> None:
         """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
 
-    def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[Snapshot]:
+    def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[HostSnapshot]:
         """Return the snapshots of the other hosts that are newer than the known versions."""
 
     def delete_host(self, host: str) -> None:

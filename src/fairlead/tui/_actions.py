@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fairlead.errors import INTERRUPTED, FairleadError
 from fairlead.text import one_line
 from fairlead.tui import _tmux
-from fairlead.tui._answers import Answers
+from fairlead.tui._answers import AnswerControl
 from fairlead.tui._session_actions import SessionActions
 from fairlead.tui._session_control import require_here
 from fairlead.tui.model._history import timeline_lines
@@ -39,7 +39,7 @@ class Actions:
         self._panel: PanelContent = ""
         self._shown: Session | None = None
         """The session that the panel shows, as it was when the panel was filled."""
-        self._answers = Answers(app, self._go)
+        self._answers = AnswerControl(app, self._go)
         sessions = app.list
         self.handlers: dict[str, Callable[[], object]] = {
             "down": lambda: sessions.move(1),
@@ -203,7 +203,7 @@ class Actions:
         title = f"pane of {display_name(session)}"
         try:
             require_here(session, "its pane is there")
-            lines = await _tmux.peek(*self._pane_of(session), _PEEKED_LINES)
+            lines = await _tmux.capture_pane(*self._pane_of(session), _PEEKED_LINES)
         except FairleadError as error:
             panel.show_message(title, str(error))
             return

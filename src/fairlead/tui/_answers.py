@@ -25,7 +25,7 @@ _OFF = "it can only be answered in its pane (Enter); see attention.answer"
 _PATH = "/v1/answers"
 
 
-class Answers:
+class AnswerControl:
     """Answers the question of one session at a time."""
 
     def __init__(self, app: WatchApp, go: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from textual.containers import Container
 from fairlead.paths import socket_file
 from fairlead.text import cell_width, fit, start_of_day, wrap_line
 from fairlead.tui._actions import Actions
-from fairlead.tui._history import History
+from fairlead.tui._history import HistoryControl
 from fairlead.tui._mail import MailCounted, UserMail
 from fairlead.tui._questions import FullQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
@@ -127,7 +127,7 @@ class WatchApp(App[None]):
         self.filter_input = FilterInput(self.palette, id="filter")
         self.prompt = PromptLine(self.palette, id="prompt")
         self._questions = FullQuestions(self)
-        self.history = History(self, source.socket_path if source else "", lambda folder: locate(folder).project)
+        self.history = HistoryControl(self, source.socket_path if source else "", lambda folder: locate(folder).project)
         self.actions = Actions(self)
 
     def compose(self) -> ComposeResult:

@@ -28,7 +28,7 @@ _LIMIT = 200
 _EVENTS = 500
 
 
-class History:
+class HistoryControl:
     """Opens the history, and reports the user's presence. `project_of` returns the project of a folder."""
 
     def __init__(self, app: WatchApp, socket_path: str, project_of: Callable[[str], str]) -> None:

@@ -38,7 +38,7 @@ async def go_to_pane(tmux: str, pane: str) -> str:
     return f"switched to {window}, pane {pane}"
 
 
-async def peek(tmux: str, pane: str, lines: int) -> list[str]:
+async def capture_pane(tmux: str, pane: str, lines: int) -> list[str]:
     """Return at most `lines` lines from the end of a pane, without control characters."""
     server = _Server(tmux, pane)
     await server.window()

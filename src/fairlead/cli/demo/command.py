@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairlead.clients import Launcher
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class DemoResult(msgspec.Struct, frozen=True):
     """The outcome of an event, as its client sees it."""
 
     verdict: str
@@ -80,7 +80,7 @@ class _Demo:
         self._home = home
         self._launcher = launcher
         self._screen = screen
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[DemoResult] = []
         self.unexpected = 0
 
     def play(self) -> None:
@@ -118,7 +118,7 @@ class _Demo:
         if demo_event.what == f"Edit {name}" and outcome.verdict == "none":
             Path(self._home.project, name).write_text(text, encoding="utf-8")
 
-    def _launch(self, demo_event: DemoEvent, **more: str) -> Outcome:
+    def _launch(self, demo_event: DemoEvent, **more: str) -> DemoResult:
         """Start the launcher as the client starts an installed hook, wait for its end, and return the outcome.
 
         `more` are further environment variables. Raise `FairleadError` if the launcher cannot be started.
@@ -143,7 +143,7 @@ class _Demo:
         seconds = perf_counter() - started_at
         code = os.waitstatus_to_exitcode(status)
         verdict, reason = _read_answer(code, stdout.read_bytes(), stderr.read_bytes())
-        return Outcome(verdict, reason, seconds)
+        return DemoResult(verdict, reason, seconds)
 
     def _wait_for_daemon(self) -> None:
         """Wait until the daemon that the first event started has opened its store."""

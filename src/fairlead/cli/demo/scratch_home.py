@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.ipc import DaemonUnavailable, request
+from fairlead.daemon import START_STAMP
+from fairlead.ipc import DaemonUnavailable, daemon_pid, request
+from fairlead.process import is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -49,9 +51,14 @@ class ScratchHome(msgspec.Struct, frozen=True):
         return f"{self.folder}/shop"
 
     @property
+    def runtime_folder(self) -> str:
+        """The folder of the daemon's socket and lock."""
+        return f"{self.folder}/fairlead/run"
+
+    @property
     def socket(self) -> str:
         """The path of the daemon's socket."""
-        return f"{self.folder}/fairlead/run/daemon.sock"
+        return f"{self.runtime_folder}/daemon.sock"
 
     def environment(self) -> dict[str, str]:
         """Return the environment of a process in this home. It keeps the user's PATH, TERM, TZ and locale."""
@@ -99,32 +106,15 @@ def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
 
 def _stop_daemon(home: ScratchHome) -> None:
     """Stop the daemon, even if it has just been started and does not answer yet."""
-    if not Path(home.folder, "fairlead/run/starting").exists():
+    if not Path(home.runtime_folder, START_STAMP).exists():
         return
     wait_for(home.status)
-    pid = _daemon_pid(home)
+    pid = daemon_pid(home.runtime_folder)
     with suppress(DaemonUnavailable):
         request("POST", "/v1/stop", at=home.socket)
-    if pid and wait_for(lambda: not _is_alive(pid)) is None:
+    if pid and wait_for(lambda: not is_alive(pid)) is None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _daemon_pid(home: ScratchHome) -> int:
-    """Return the pid of the process that holds the daemon's lock; 0 if none does."""
-    try:
-        text = Path(home.folder, "fairlead/run/daemon.lock").read_text("ascii").strip()
-    except OSError:
-        return 0
-    return int(text) if text.isdigit() else 0
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def wait_for(poll: Callable[[], Any]) -> Any:

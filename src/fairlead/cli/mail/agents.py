@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
 from fairlead.cli.support.invocation import Screen, current, stdout_screen
@@ -111,7 +111,7 @@ def _activity(fields: Document | None) -> str:
 @click.option("--all", "show_all", is_flag=True, help="List the agents of all projects, including ended ones.")
 @click.option("--here", is_flag=True, help="List the agents of this host only, not those of your team.")
 @caller_options
-def agents(caller: Caller, *, project: str | None, **given: Any) -> int:
+def agents(caller: CallerOptions, *, project: str | None, **given: Any) -> int:
     """List the agents you can write to.
 
     Shows each agent of this project: its name, its presence, what it does, and how much mail it has to read and to

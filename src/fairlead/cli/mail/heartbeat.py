@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 
@@ -26,7 +26,7 @@ def to_request(*, session_start: bool) -> Request:
     help="The session starts: a new session gets an agent, and one that had ended is resumed.",
 )
 @caller_options
-def heartbeat(caller: Caller, *, session_start: bool) -> int:
+def heartbeat(caller: CallerOptions, *, session_start: bool) -> int:
     """Mark the session as alive.
 
     The client's hooks do this at every event. It is for scripts, and for agents whose client has no hooks. Prints

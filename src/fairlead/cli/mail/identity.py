@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.errors import UsageError
@@ -43,14 +43,14 @@ def to_text(document: Document, action: str) -> Iterator[str]:
         yield f"saved: {document['name']}" if action == "save" else f"you are {document['name']} now"
 
 
-def _run(caller: Caller, action: str, text: str = "") -> int:
+def _run(caller: CallerOptions, action: str, text: str = "") -> int:
     document = ask_mail(to_request(action, text), caller)
     return print_document(document, caller, to_text(document, action))
 
 
 @click.command("current", cls=Command, examples=("fairlead identity",), exit_codes=_EXIT_CODES)
 @caller_options
-def current(caller: Caller) -> int:
+def current(caller: CallerOptions) -> int:
     """Show your name, session and project.
 
     The first line is the name alone. The last line says how Fairlead knows it.
@@ -67,7 +67,7 @@ def current(caller: Caller) -> int:
 )
 @click.argument("text", metavar="[TEXT]", default="")
 @caller_options
-def save(caller: Caller, *, text: str) -> int:
+def save(caller: CallerOptions, *, text: str) -> int:
     """Save a note that `restore` shows again.
 
     Hooks save who you are before the client compacts its context.
@@ -77,7 +77,7 @@ def save(caller: Caller, *, text: str) -> int:
 
 @click.command("restore", cls=Command, examples=("fairlead identity restore",), exit_codes=_EXIT_CODES)
 @caller_options
-def restore(caller: Caller) -> int:
+def restore(caller: CallerOptions) -> int:
     """Show who you are, what you saved, and what you owe.
 
     Hooks do this after the client has compacted its context.
@@ -94,7 +94,7 @@ def restore(caller: Caller) -> int:
 )
 @click.argument("name", metavar="NAME", default="")
 @caller_options
-def rename(caller: Caller, *, name: str) -> int:
+def rename(caller: CallerOptions, *, name: str) -> int:
     """Take another name.
 
     Messages to the old name still reach you.

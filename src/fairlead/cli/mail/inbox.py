@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
 from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
@@ -73,7 +73,7 @@ def to_text(document: Document, options: Options, screen: Screen) -> Iterator[st
 @click.option("--limit", metavar="N", type=Number(), default=20, help="At most N (default: 20, at most 200).")
 @click.option("--before", metavar="ID", type=MESSAGE, default=0, help="The page before this message.")
 @caller_options
-def inbox(caller: Caller, **given: Any) -> int:
+def inbox(caller: CallerOptions, **given: Any) -> int:
     """List your unread messages.
 
     The newest comes first, with its number, sender, age, stage and subject. `new` means that it was not shown to the

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.cli.support.invocation import Screen, current, stdout_screen
@@ -147,7 +147,7 @@ def _relative_path(row: Document, cwd: str) -> str:
 @click.option("--here", is_flag=True, help="List the leases of this host only.")
 @click.option("--release", is_flag=True, help="End your leases on these paths; without a path, all of yours.")
 @caller_options
-def lease(caller: Caller, **given: Any) -> int:
+def lease(caller: CallerOptions, **given: Any) -> int:
     """Take, list or release leases on the files that you work on.
 
     While you hold a lease, agents of other sessions that are about to change the files are warned or blocked, as the

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail
 from fairlead.cli.support.invocation import current, print_error, print_lines
@@ -91,7 +91,7 @@ def exit_code(document: Document, options: Options) -> int:
 )
 @click.option("--verbose", is_flag=True, help="Print the agent, the waiting time and the number of messages to stderr.")
 @caller_options
-def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
+def poll(caller: CallerOptions, *, wait: float, verbose: bool, **given: Any) -> int:
     """Show new mail; `--wait 10m` blocks until there is some.
 
     Each message is shown once: this marks it as shown.
@@ -106,7 +106,7 @@ def poll(caller: Caller, *, wait: float, verbose: bool, **given: Any) -> int:
     return exit_code(document, options)
 
 
-def _ask(options: Options, caller: Caller) -> Document:
+def _ask(options: Options, caller: CallerOptions) -> Document:
     """Wait for mail and return it; no messages if the time is up. If the daemon stops meanwhile, ask the next one."""
     deadline = current().started_at + options.wait
     poll_id = f"poll-{current().message_key()}"  # the same at each attempt, so that a lost answer loses no mail
@@ -124,7 +124,7 @@ def _ask(options: Options, caller: Caller) -> Document:
         sleep(_RETRY_INTERVAL)  # the daemon is stopping and has ended all waits; ask the next one
 
 
-def _print(document: Document, options: Options, caller: Caller) -> None:
+def _print(document: Document, options: Options, caller: CallerOptions) -> None:
     """Print the mail. If that fails, have the daemon queue it again, and raise `FairleadError`."""
     try:
         current().begin_printing(document["id"])

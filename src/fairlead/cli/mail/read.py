@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
@@ -46,7 +46,7 @@ def to_text(document: Document, *, body_only: bool = False) -> Iterator[str]:
 @click.argument("number", metavar="ID", type=MESSAGE, required=False, shell_complete=complete_messages)
 @click.option("--body", is_flag=True, help="Print the text alone, byte for byte; made harmless on a terminal.")
 @caller_options
-def read(caller: Caller, *, number: int | None, body: bool) -> int:
+def read(caller: CallerOptions, *, number: int | None, body: bool) -> int:
     """Show a whole message and mark it as read.
 
     Its sender can see that you read it. Each line of the text is quoted with `> `, and characters that would move the

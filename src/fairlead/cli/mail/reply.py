@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from fairlead.cli.mail.send import Draft, draft_options, to_text
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.mail.send import MessageOptions, draft_options, to_text
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
@@ -17,7 +17,7 @@ from fairlead.cli.support.param_types import MESSAGE
 from fairlead.errors import UsageError
 
 
-def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to_all: bool = False) -> Request:
+def to_request(number: int, body: str, draft: MessageOptions, now: float, key: str, *, to_all: bool = False) -> Request:
     """Return the request that answers the message with this number. Raise `UsageError` if `body` is empty.
 
     `now` is the Unix time, `key` the default idempotency key. With `to_all`, everyone in the thread gets the answer.
@@ -39,14 +39,14 @@ def to_request(number: int, body: str, draft: Draft, now: float, key: str, *, to
 @click.option("--all", "to_all", is_flag=True, help="Answer everyone in the thread, not only the sender.")
 @draft_options
 @caller_options
-def reply(caller: Caller, *, number: int | None, text: str, to_all: bool, **given: Any) -> int:
+def reply(caller: CallerOptions, *, number: int | None, text: str, to_all: bool, **given: Any) -> int:
     """Answer a message in its thread.
 
     If it was a request, you no longer owe it. Without --subject, the subject is "Re: ...".
     """
     if number is None:
         raise UsageError("reply: to which message? Give its number; fairlead inbox lists them")
-    draft = Draft(**given)
+    draft = MessageOptions(**given)
     body, file = draft.body_source(text)
     body = read_body(file) if file else body
     document = ask_mail(to_request(number, body, draft, time(), current().message_key(), to_all=to_all), caller)

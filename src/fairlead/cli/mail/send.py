@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_agents
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document, read_body
@@ -29,7 +29,7 @@ _FIRST_OPTION = "\1"
 """A mark in the list of words, at the position of the first option. No word of a command line is equal to it."""
 
 
-class Draft(msgspec.Struct, frozen=True):
+class MessageOptions(msgspec.Struct, frozen=True):
     """The options that `send` and `reply` share."""
 
     subject: str = ""
@@ -75,7 +75,7 @@ class Draft(msgspec.Struct, frozen=True):
         return ("", "-") if text == "-" else (text, "")
 
 
-def split_words(words: Sequence[str], to: Sequence[str], draft: Draft) -> tuple[list[str], str]:
+def split_words(words: Sequence[str], to: Sequence[str], draft: MessageOptions) -> tuple[list[str], str]:
     """Return the recipients and the text. The text is the last word, or "" if every word is a recipient.
 
     The last word is a recipient if it is the only one and `to` is empty, if an option gives the text, or if there is a
@@ -95,11 +95,11 @@ def split_words(words: Sequence[str], to: Sequence[str], draft: Draft) -> tuple[
     return [name.strip() for name in addresses if name.strip()], body
 
 
-def _is_text(names: Sequence[str], before_options: int, draft: Draft) -> bool:
+def _is_text(names: Sequence[str], before_options: int, draft: MessageOptions) -> bool:
     return not draft.subject or len(names) > before_options or not _ADDRESS.fullmatch(names[-1])
 
 
-def to_request(names: Sequence[str], body: str, draft: Draft, now: float, key: str) -> Request:
+def to_request(names: Sequence[str], body: str, draft: MessageOptions, now: float, key: str) -> Request:
     """Return the request that sends a message. Raise `UsageError` without a recipient, or without text and subject.
 
     `now` is the Unix time, `key` the default idempotency key.
@@ -119,7 +119,7 @@ def to_text(document: Document) -> Iterator[str]:
 
 
 def draft_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a `Draft` to a command."""
+    """Add the options of a `MessageOptions` to a command."""
     for option in reversed(_DRAFT_OPTIONS):
         function = option(function)
     return function
@@ -183,13 +183,13 @@ class _SendCommand(Command):
 @click.option("--to", metavar="NAME", multiple=True, shell_complete=complete_agents, help="A recipient; repeatable.")
 @draft_options
 @caller_options
-def send(caller: Caller, *, words: tuple[str, ...], to: tuple[str, ...], **given: Any) -> int:
+def send(caller: CallerOptions, *, words: tuple[str, ...], to: tuple[str, ...], **given: Any) -> int:
     """Send a message to agents, a topic, everyone, or the user.
 
     The message is stored when the command returns. The agent is shown it once, at its next prompt or stop, whether it
     runs now or is resumed later; an agent that waits for mail gets it immediately.
     """
-    draft = Draft(**given)
+    draft = MessageOptions(**given)
     names, word = split_words(words, to, draft)
     text, file = draft.body_source(word)
     body = read_body(file) if file else text

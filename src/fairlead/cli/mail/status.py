@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_messages
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
@@ -75,7 +75,7 @@ def _owed(label: str, other: str, rows: list[Document], now: float) -> Iterator[
 )
 @click.argument("number", metavar="[ID]", type=MESSAGE, required=False, shell_complete=complete_messages)
 @caller_options
-def status(caller: Caller, *, number: int | None) -> int:
+def status(caller: CallerOptions, *, number: int | None) -> int:
     """Show what is unread and owed, or the delivery status of a message.
 
     Without a number: who you are, how much mail you have, what you owe an answer to, and who owes you one. With the

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.cli.support.invocation import current
@@ -40,7 +40,7 @@ def to_text(document: Document, *, show_all: bool) -> Iterator[str]:
 )
 @click.option("--all", "show_all", is_flag=True, help="Also list completed tasks.")
 @caller_options
-def tasks(caller: Caller, *, show_all: bool) -> int:
+def tasks(caller: CallerOptions, *, show_all: bool) -> int:
     """List the incomplete tasks of a session.
 
     They are the tasks that its client keeps. With `mail.stay: always` in the policy, an agent may not stop while it has

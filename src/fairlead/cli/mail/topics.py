@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fairlead.cli.support.caller import Caller, caller_options
+from fairlead.cli.support.caller import CallerOptions, caller_options
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_topics
 from fairlead.cli.support.daemon_client import LIST_EXIT_CODES, Request, ask_mail, print_document
@@ -44,14 +44,14 @@ def to_text(document: Document, action: str, screen: Screen) -> Iterator[str]:
         yield "no topics; joining one creates it: fairlead topics join NAME"
 
 
-def _run(caller: Caller, action: str, topic: str = "") -> int:
+def _run(caller: CallerOptions, action: str, topic: str = "") -> int:
     document = ask_mail(to_request(action, topic), caller)
     return print_document(document, caller, to_text(document, action, stdout_screen()))
 
 
 @click.command("list", cls=Command, examples=("fairlead topics",), exit_codes=LIST_EXIT_CODES)
 @caller_options
-def list_topics(caller: Caller) -> int:
+def list_topics(caller: CallerOptions) -> int:
     """List the topics and their subscribers."""
     return _run(caller, "list")
 
@@ -65,7 +65,7 @@ def list_topics(caller: Caller) -> int:
 )
 @click.argument("name", metavar="NAME", default="", shell_complete=complete_topics)
 @caller_options
-def join(caller: Caller, *, name: str) -> int:
+def join(caller: CallerOptions, *, name: str) -> int:
     """Subscribe to a topic.
 
     The topic is created if there is none of that name.
@@ -76,6 +76,6 @@ def join(caller: Caller, *, name: str) -> int:
 @click.command("leave", cls=Command, arguments=_NAME, examples=("fairlead topics leave build",), exit_codes=_EXIT_CODES)
 @click.argument("name", metavar="NAME", default="", shell_complete=complete_topics)
 @caller_options
-def leave(caller: Caller, *, name: str) -> int:
+def leave(caller: CallerOptions, *, name: str) -> int:
     """Unsubscribe from a topic."""
     return _run(caller, "leave", name)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from fairlead.events import Event
-    from fairlead.policy import Layer, Plan, Step, Verdict
+    from fairlead.policy import GuardResult, Layer, Plan, Step
 
 _MAX_EVENT_LENGTH = 200
 _UNLESS_A_HOOK = "unless a hook decides otherwise"
@@ -149,7 +149,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
     return output, tuple(_check_patterns(event, layers))
 
 
-def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
+def _with_subjects(verdict: GuardResult) -> Iterator[RuleCheck]:
     """Yield the checks. The reasons of those that did not match get the text that the rule was compared with."""
     for index, check in enumerate(verdict.checks):
         subject = next((text for begin, text in reversed(verdict.subjects) if begin <= index), "")
@@ -157,7 +157,7 @@ def _with_subjects(verdict: Verdict) -> Iterator[RuleCheck]:
         yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
 
 
-def _check_unparsable(verdict: Verdict, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+def _check_unparsable(verdict: GuardResult, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Yield a check for the setting `bash.unparsable`, if the command could not be parsed."""
     setting = merge_layers(layers).pre_tool_use.bash.unparsable
     if verdict.unknowns:

@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True):
     schema: bool = False
 
 
-class Draft(msgspec.Struct, frozen=True):
+class PolicyDraft(msgspec.Struct, frozen=True):
     """The file to write, and what to print about it."""
 
     text: str
@@ -106,7 +106,7 @@ def _first(folder: Path, names: Iterable[str]) -> Path | None:
 # -- the draft -----------------------------------------------------------------------------------------
 
 
-def _new_draft(folder: Path) -> Draft:
+def _new_draft(folder: Path) -> PolicyDraft:
     checks, unreadable = detect_checks(folder)
     files = detect_files(folder)
     active = sum(check.disabled_reason is None for check in checks)
@@ -119,7 +119,7 @@ def _new_draft(folder: Path) -> Draft:
     ]
     if conclaude_file := _first(folder, _CONCLAUDE):
         lines.append(f"{conclaude_file.name} is no longer in force; its rules are not in {NAME}")
-    return Draft(render_policy(checks, files), about, tuple(lines))
+    return PolicyDraft(render_policy(checks, files), about, tuple(lines))
 
 
 def _file_lines(files: Sequence[DetectedFiles]) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _check_lines(checks: Sequence[DetectedCheck]) -> Iterator[str]:
         yield f"{check.run:<{width}}  from {check.source}{off}"
 
 
-def _draft_from_conclaude(folder: Path) -> Draft:
+def _draft_from_conclaude(folder: Path) -> PolicyDraft:
     source = _first(folder, _CONCLAUDE)
     if source is None:
         raise UsageError(f"there is no {' or '.join(_CONCLAUDE)} in {folder}; run init without --from-conclaude")
@@ -150,16 +150,16 @@ def _draft_from_conclaude(folder: Path) -> Draft:
         *(f"differs: {line}" for line in conclaude_differences(document)),
         f"{source.name} is no longer in force, and may be removed",
     )
-    return Draft(with_schema_line(text), f"all of {source.name}", lines)
+    return PolicyDraft(with_schema_line(text), f"all of {source.name}", lines)
 
 
-def _with_schema(folder: Path, draft: Draft) -> Draft:
+def _with_schema(folder: Path, draft: PolicyDraft) -> PolicyDraft:
     """Return a draft that names the schema beside it. Raise `FairleadError` if another file has that name."""
     file = folder / SCHEMA_NAME
     if os.path.lexists(file) and not (file.is_file() and f'"{SCHEMA_ID}"' in file.read_text("utf-8", "replace")):
         raise FairleadError(f"{file} exists, and is no schema of Fairlead; rename it, or run init without --schema")
     line = f"{SCHEMA_NAME}  the schema for editors, which the policy names; commit both"
-    return Draft(with_schema_line(draft.text, SCHEMA_NAME), draft.about, (*draft.lines, line))
+    return PolicyDraft(with_schema_line(draft.text, SCHEMA_NAME), draft.about, (*draft.lines, line))
 
 
 def _content(source: Path) -> bytes:
@@ -220,7 +220,7 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 
 
 def to_text(
-    folder: Path, draft: Draft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
+    folder: Path, draft: PolicyDraft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
 ) -> Iterator[str]:
     """Yield what was written, or would be, and the next steps.
 

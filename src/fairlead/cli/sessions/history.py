@@ -27,7 +27,7 @@ from fairlead.text import ago, cell_width, cost_or_unknown, cost_text, duration,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.sessions import HistoryMatch, HistorySession, OtherHosts, TimelineEntry
+    from fairlead.sessions import HistoryMatch, HistorySession, OtherHostsSummary, TimelineEntry
 
 _SINCE = "expected a duration (2h, 7d), today, yesterday, left, or a date such as 2026-11-17 or 2026-11-17T09:30"
 _DEFAULT_LIMIT = 20
@@ -120,7 +120,7 @@ def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[st
         yield f"there are more; the next page: --before {shlex.quote(page.next)}"
 
 
-def _others_lines(others: OtherHosts, now: float) -> Iterator[str]:
+def _others_lines(others: OtherHostsSummary, now: float) -> Iterator[str]:
     """Yield why sessions of the other hosts are missing or not current; nothing if the list is complete."""
     why = f": {one_line(others.why, 300)}" if others.why else ""
     if others.state == "old":

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Caller(NamedTuple):
+class CallerOptions(NamedTuple):
     """The agent and session on whose behalf a mail command asks, and its output format.
 
     `name` and `session` are "" if the options were not given. The daemon then identifies the agent by its process.
@@ -25,11 +25,11 @@ class Caller(NamedTuple):
 
 
 def caller_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add `--as`, `--session` and `--json` to a command. Its function gets them as its first argument, a `Caller`."""
+    """Add `--as`, `--session` and `--json` to a command, whose first argument becomes a `CallerOptions`."""
 
     @wraps(function)
     def run(*, as_name: str, session: str, session_id: str, as_json: bool, **options: Any) -> int:
-        return function(Caller(as_name, session or session_id, as_json), **options)
+        return function(CallerOptions(as_name, session or session_id, as_json), **options)
 
     for option in reversed(_OPTIONS):
         run = option(run)

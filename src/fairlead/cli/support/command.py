@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from fairlead.cli.commands import Entry, Section
+    from fairlead.cli.commands import CommandEntry, CommandSection
 
 HELP_WIDTH = 100
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH}
@@ -139,7 +139,7 @@ def _is_text(word: str) -> bool:
 class Group(_FixedParams, click.Group):
     """A group of commands in sections. Each command is imported when it is run. One may be the default."""
 
-    def __init__(self, entry: Entry, sections: Sequence[Section], **settings: Any) -> None:
+    def __init__(self, entry: CommandEntry, sections: Sequence[CommandSection], **settings: Any) -> None:
         """Take the entry of the group, the sections that contain its commands, and Click's own parameters."""
         super().__init__(
             entry.name,
@@ -262,15 +262,15 @@ def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> 
                 formatter.write(f"{'':{formatter.current_indent}}{line}".rstrip() + "\n")
 
 
-def load(entry: Entry) -> click.Command:
+def load(entry: CommandEntry) -> click.Command:
     """Import and return the command of an entry or, if the entry has subcommands, make its group.
 
     In the daemon, raise `CommandDeclined` for a command that needs a process of its own.
     """
-    from fairlead.cli.commands import Section
+    from fairlead.cli.commands import CommandSection
 
     if entry.subcommands:
-        return Group(entry, (Section("Commands", entry.subcommands),), subcommand_metavar=_metavar(entry))
+        return Group(entry, (CommandSection("Commands", entry.subcommands),), subcommand_metavar=_metavar(entry))
     current().begin(entry)
     from importlib import import_module
 
@@ -280,5 +280,5 @@ def load(entry: Entry) -> click.Command:
     return command
 
 
-def _metavar(entry: Entry) -> str:
+def _metavar(entry: CommandEntry) -> str:
     return "[COMMAND] [OPTIONS]" if entry.default else "COMMAND [OPTIONS]"

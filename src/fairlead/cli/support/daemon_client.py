@@ -17,7 +17,7 @@ from fairlead.paths import runtime_folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fairlead.cli.support.caller import Caller
+    from fairlead.cli.support.caller import CallerOptions
 
     Document = dict[str, Any]
     """The JSON object of the daemon's response."""
@@ -62,7 +62,7 @@ class _DaemonTooOld(FairleadError):
         self.version = version
 
 
-def ask_mail(request: Request, caller: Caller, *, timeout: float = _MAIL_TIMEOUT) -> Any:
+def ask_mail(request: Request, caller: CallerOptions, *, timeout: float = _MAIL_TIMEOUT) -> Any:
     """Ask the daemon on behalf of the caller, and return the JSON of its response. Start a daemon if there is none.
 
     The request is sent again if the daemon ends before it has answered, so messages have an idempotency key. An older
@@ -92,13 +92,13 @@ def _quote(byte: int) -> str:
     return chr(byte) if chr(byte) in _UNQUOTED else f"%{byte:02X}"
 
 
-def print_document(document: Document, caller: Caller, lines: Iterable[str]) -> int:
+def print_document(document: Document, caller: CallerOptions, lines: Iterable[str]) -> int:
     """Print the document as JSON if the caller wants JSON, else `lines`. Return the exit code, which is 0."""
     print_lines([json.dumps(document)] if caller.as_json else lines)
     return 0
 
 
-def _claims(caller: Caller) -> dict[str, str]:
+def _claims(caller: CallerOptions) -> dict[str, str]:
     variable = session_in(current().environ)
     claims = {"as": caller.name, "session": caller.session, "variable": variable, "cwd": _cwd()}
     return {key: value for key, value in claims.items() if value}

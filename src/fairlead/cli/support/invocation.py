@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-    from fairlead.cli.commands import Entry
+    from fairlead.cli.commands import CommandEntry
 
 _TIMEOUT = 5.0
 _DEFAULT_COLUMNS = 80
@@ -34,7 +34,7 @@ class Invocation:
         """Take the id that the launcher gave the command; "" if no launcher started it."""
         self.launch_id = launch_id
 
-    def begin(self, entry: Entry) -> None:
+    def begin(self, entry: CommandEntry) -> None:
         """Allow a command to run. In the daemon, raise `CommandDeclined` if it needs a process of its own."""
 
     def require_own_process(self, why: str) -> None:

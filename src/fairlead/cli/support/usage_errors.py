@@ -9,12 +9,12 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.cli.commands import Entry
+    from fairlead.cli.commands import CommandEntry
 
 _MIN_SIMILARITY = 0.6
 
 
-def unknown_command(word: str, group: str, entries: Sequence[Entry]) -> str:
+def unknown_command(word: str, group: str, entries: Sequence[CommandEntry]) -> str:
     """Return one line about an unknown command. It suggests a subcommand, a similar command, or an event.
 
     `group` is the name of the group in which the command was looked up, `entries` are the commands of that group.

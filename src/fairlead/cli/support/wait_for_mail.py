@@ -12,7 +12,7 @@ from fairlead.events import HookOutput, Stop
 from fairlead.execute import StoppedAgent, try_request, wait_for_mail, write_answer
 
 if TYPE_CHECKING:
-    from fairlead.cli.event_process import Options
+    from fairlead.cli.event_process import EventOptions
     from fairlead.events import Event
 
 DAEMON_TIMEOUT = 5.0
@@ -27,7 +27,7 @@ def applies(event: Event, output: HookOutput) -> bool:
     return isinstance(event, Stop) and not output.blocked and _stay_mode(event) == "always"
 
 
-def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
+def wait(event: Event, payload: bytes, options: EventOptions, answer: bytes) -> int:
     """Wait for mail, answer the client, and return the exit code. `answer` is the stdout of the event's answer.
 
     Without a daemon the agent stops, with that answer or, if it is empty, with a message to the user about the daemon.
@@ -40,7 +40,7 @@ def wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int:
     return write_answer(1, answer or message.stdout, 0, event)
 
 
-def wake(event: Event, payload: bytes, options: Options) -> int:
+def wake(event: Event, payload: bytes, options: EventOptions) -> int:
     """Wait for mail that wakes the session, while the client continues, and return the exit code.
 
     Return 0 without waiting if the session does not have `stay: wake`, or if no daemon answers.
@@ -48,7 +48,7 @@ def wake(event: Event, payload: bytes, options: Options) -> int:
     return (_wait(event, payload, options, b"") if _stay_mode(event, is_answered=False) == "wake" else 0) or 0
 
 
-def _wait(event: Event, payload: bytes, options: Options, answer: bytes) -> int | None:
+def _wait(event: Event, payload: bytes, options: EventOptions, answer: bytes) -> int | None:
     from fairlead.journal import Caller
     from fairlead.process import is_alive
 

@@ -61,8 +61,8 @@ def source_of(options: Options, before: Membership | None, variable: str) -> Rel
 
 def members_of(hosts: Sequence[Host], certificates: Sequence[Certificate]) -> list[Host]:
     """Return the members according to the relay, sorted by name. They are trusted once a person has compared keys."""
-    removed = {cert.host for cert in certificates if cert.verdict == "removed"}
-    members = {(cert.host, cert.key) for cert in certificates if cert.verdict == "member" and cert.host not in removed}
+    removed = {cert.host for cert in certificates if cert.status == "removed"}
+    members = {(cert.host, cert.key) for cert in certificates if cert.status == "member" and cert.host not in removed}
     return sorted((host for host in hosts if (host.id, host.key) in members), key=lambda host: host.name)
 
 
@@ -225,7 +225,7 @@ def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(
-        host=own.host, name=own.name, key=own.key.public, verdict="member", by=own.host, at=round(time(), 3)
+        host=own.host, name=own.name, key=own.key.public, status="member", by=own.host, at=round(time(), 3)
     )
     relay.add_certificate(sign_certificate(statement, own.key, welcome.team))
     print_line(f"{relay.location} has no team yet")

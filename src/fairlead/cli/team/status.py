@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _NOT_IN_TEAM = 3
 _MAX_CLOCK_OFFSET = 2.0
 """Seconds that clocks may differ without a remark."""
+_STATES = {"member": "member", "pending": "waits to be confirmed", "removed": "removed"}
 _CONNECTIONS = {
     "connected": "connected for {since}",
     "connecting": "connecting",
@@ -61,7 +62,7 @@ def _event_lines(events: Document, now: float) -> Iterator[str]:
     from fairlead.text import ago, one_line
 
     if events["mode"] != "off":
-        waiting = f"{events['pending']} wait" if events["pending"] else "none waits"
+        waiting = f"{events['pending'] or 'none'} waiting"
         last = f", as of {ago(events['at'], now)}" if events["at"] else ""
         yield f"events      {events['mode']}: {events['copied']} copied, {waiting}{last}"
     if events["mode"] != "off" and events["why"]:
@@ -81,9 +82,6 @@ def _lease_lines(document: Document) -> Iterator[str]:
     if leases and (leases["ours"] or leases["others"]):
         read = f", as of {ago(leases['read'], document['now'])}" if document["connection"] != "connected" else ""
         yield f"leases      {leases['ours']} of this host, {leases['others']} of others{read}"
-
-
-_STATES = {"member": "member", "pending": "waits to be confirmed", "removed": "removed"}
 
 
 def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
@@ -111,7 +109,7 @@ def _last_contact(host: Document) -> str:
 
     if host["is_here"] or host["age"] is None:
         return ""
-    return f"heard {duration(host['age'])} ago"
+    return f"last contact {duration(host['age'])} ago"
 
 
 def _remarks(host: Document, now: float) -> Iterator[str]:
@@ -141,8 +139,8 @@ def _offset(seconds: float) -> str:
 def status(*, as_json: bool) -> int:
     """Show the team: its relay, its hosts, and what is on its way.
 
-    For each host: whether it is a member, when it was last heard of, its version and the fingerprint of its key, and
-    how much mail is on its way to it.
+    For each host: whether it is a member, when the last contact with it was, its version, the fingerprint of its key,
+    and how much mail is on its way to it.
     """
     document = request_daemon("GET", "/v1/team")
     if as_json:

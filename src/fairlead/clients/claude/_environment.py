@@ -63,7 +63,7 @@ def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
     return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/{CONFIG_FOLDER}"
 
 
-def own_folder() -> str:
+def current_config_folder() -> str:
     """Return the client's own folder for the environment of this process."""
     return os.environ.get(CONFIG_DIR) or os.path.expanduser(f"~/{CONFIG_FOLDER}")
 

@@ -7,8 +7,8 @@ import os
 from msgspec.structs import replace
 
 from fairlead.clients._reports import ClientSessionFile
-from fairlead.clients.claude._environment import own_folder
-from fairlead.clients.claude._starting import find_starting, tmux_of
+from fairlead.clients.claude._environment import current_config_folder
+from fairlead.clients.claude._starting_sessions import find_starting_sessions, tmux_of
 from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
 
@@ -26,7 +26,7 @@ _MAX_DIGITS = 18
 
 def sessions_folder() -> str:
     """Return the client's folder of session files."""
-    return f"{own_folder()}/sessions"
+    return f"{current_config_folder()}/sessions"
 
 
 def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
@@ -38,7 +38,7 @@ def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
         return []
     numbered = [name for name in names if name.endswith(".json") and name[:-5].isdecimal()]
     read = [session for name in numbered if (session := _read(f"{folder}/{name}")) is not None]
-    return [*(_in_pane(session) for session in read), *find_starting(folder, names)]
+    return [*(_in_pane(session) for session in read), *find_starting_sessions(folder, names)]
 
 
 def parse_session_file(text: bytes) -> ClientSessionFile | None:

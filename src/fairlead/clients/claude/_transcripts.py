@@ -14,7 +14,7 @@ import os
 import stat
 
 from fairlead.clients._reports import Usage
-from fairlead.clients.claude._environment import own_folder
+from fairlead.clients.claude._environment import current_config_folder
 from fairlead.clients.claude._text import MAX_ID, clean
 from fairlead.events import decode_json
 
@@ -41,7 +41,7 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 def transcripts_folder() -> str:
     """Return the client's folder of transcripts, for all projects."""
-    return f"{own_folder()}/projects"
+    return f"{current_config_folder()}/projects"
 
 
 def subagent_transcript(transcript: str, agent_id: str) -> str:
@@ -63,7 +63,7 @@ class Transcripts:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder or transcripts_folder()
         self._states: dict[str, _TranscriptState] = {}
-        self.behind: frozenset[str] = frozenset()
+        self.unfinished: frozenset[str] = frozenset()
         """The names of the files that the last `read` has not read to their end."""
 
     def read(self, files: Mapping[str, str]) -> dict[str, Usage]:
@@ -72,7 +72,7 @@ class Transcripts:
         Missing files, files outside the folder and files that are not transcripts are left out. Never raises.
         """
         usages: dict[str, Usage] = {}
-        behind: set[str] = set()
+        unfinished: set[str] = set()
         left = BATCH_SIZE
         for name, path in files.items():
             state = self._states.pop(path, None) or _TranscriptState()
@@ -80,9 +80,9 @@ class Transcripts:
             self._states[path] = state
             if usage := state.usage():
                 usages[name] = usage
-            if state.is_behind:
-                behind.add(name)
-        self.behind = frozenset(behind)
+            if state.is_unfinished:
+                unfinished.add(name)
+        self.unfinished = frozenset(unfinished)
         while len(self._states) > _MAX_STATES:
             del self._states[next(iter(self._states))]
         return usages
@@ -118,7 +118,7 @@ class _TranscriptState:
         self._sums = list(_ZEROS)
         self._last: tuple[int, ...] = _ZEROS
         self._model = ""
-        self.is_behind = False
+        self.is_unfinished = False
 
     def usage(self) -> Usage | None:
         """Return the usage so far; `None` if there was no message."""
@@ -145,7 +145,7 @@ class _TranscriptState:
             size = self._process(os.pread(descriptor, MAX_LINE_LENGTH, self._offset))
             self._offset += size
             done += size
-        self.is_behind = size > 0 and self._offset < status.st_size
+        self.is_unfinished = size > 0 and self._offset < status.st_size
         return done
 
     def _process(self, chunk: bytes) -> int:

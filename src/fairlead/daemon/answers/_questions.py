@@ -14,7 +14,7 @@ import msgspec
 from fairlead.clients import Choice, client_or_default
 from fairlead.errors import FairleadError
 from fairlead.events import HookOutput, SessionEnd, ToolEvent
-from fairlead.sessions import clean, question_of
+from fairlead.sessions import clean_text, question_of
 from fairlead.text import one_line
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.session}/{self.agent}" if self.agent else self.session
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PersonAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a person."""
 
     decision: Decision
     reason: str = ""
-    choose: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = msgspec.field(default=(), name="choose")
     """One text for each choice of the question: an option or its number, several with commas, or any other text."""
 
 
@@ -110,7 +110,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
         agent=event.agent_id or "",
         agent_type=event.agent_type or "",
         client=event.client,
-        tool=clean(event.tool_name),
+        tool=clean_text(event.tool_name),
         text=question_of(event),
         choices=client.choices_of(event.tool_name, event.tool_input),
         cwd=event.cwd or "",
@@ -120,34 +120,35 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
     )
 
 
-def output_of(event: PermissionRequest, question: Question, answer: Answer) -> HookOutput:
+def output_of(event: PermissionRequest, question: Question, answer: PersonAnswer) -> HookOutput:
     """Return the output of the hook for an answer. Raises `AnswerError` if the answer does not fit the question."""
     if answer.decision == "deny":
-        if answer.choose:
+        if answer.chosen:
             raise AnswerError("a denial chooses nothing; leave out what was chosen")
         return HookOutput.deny(answer.reason.strip()[:MAX_REASON] or DENIED)
     if answer.reason:
         raise AnswerError("only a denial has a reason: the client passes on none of an approval")
-    chosen = chosen_texts(question.choices, answer.choose)
+    chosen = chosen_texts(question.choices, answer.chosen)
     return client_or_default(event.client).approval(event.tool_name, event.tool_input, chosen)
 
 
-def chosen_texts(choices: Sequence[Choice], given: Sequence[str]) -> list[str]:
+def chosen_texts(choices: Sequence[Choice], texts: Sequence[str]) -> list[str]:
     """Return the answers to all choices in the client's format. Raises `AnswerError` if they do not fit."""
-    if len(choices) != len(given):
+    if len(choices) != len(texts):
         if not choices:
             raise AnswerError("there is nothing to choose; it can only be allowed or denied")
-        raise AnswerError(f"{len(choices)} to choose, and {len(given)} chosen; choose one for each question, in order")
-    return [_chosen(choice, text) for choice, text in zip(choices, given, strict=True)]
+        raise AnswerError(f"{len(choices)} to choose, and {len(texts)} chosen; choose one for each question, in order")
+    return [_chosen(choice, text) for choice, text in zip(choices, texts, strict=True)]
 
 
-def _chosen(choice: Choice, given: str) -> str:
-    text = given.strip()
+def _chosen(choice: Choice, text: str) -> str:
+    """Return an option, several with commas, or the text itself, which is another answer than the options."""
+    text = text.strip()
     if not text:
         raise AnswerError(f"nothing is chosen for {one_line(choice.question, 60)!r}")
     if len(text) > MAX_REASON:
         raise AnswerError(f"an answer has at most {MAX_REASON} characters")
-    if not choice.several or _option(choice, text) is not None:
+    if not choice.allows_several or _option(choice, text) is not None:
         return _option(choice, text) or text
     return ", ".join(_option(choice, part) or part for part in (part.strip() for part in text.split(",")) if part)
 

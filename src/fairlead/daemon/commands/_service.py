@@ -117,7 +117,7 @@ class CommandCall(NamedTuple):
     """The start time by the monotonic clock."""
 
 
-class CommandResult(NamedTuple):
+class CommandOutput(NamedTuple):
     """The output of a command, and its exit code."""
 
     exit_code: int
@@ -247,7 +247,7 @@ class CommandService:
 
         call = CommandCall(request, ask, answers, started_at)
         try:
-            result: CommandResult = await loop.run_in_executor(self._threads, _run, call)
+            result: CommandOutput = await loop.run_in_executor(self._threads, _run, call)
         except StdinWanted:
             return HookReply(PLAN, stdout=b"stdin\n")
         except WaitWanted as wanted:
@@ -318,6 +318,6 @@ class _Exchange:
         return Response(self._status, self._headers, b"".join(self._parts))
 
 
-def _run(call: CommandCall) -> CommandResult:
-    result: CommandResult = import_module(_COMMAND_LINE).run_for_launcher(call)
+def _run(call: CommandCall) -> CommandOutput:
+    result: CommandOutput = import_module(_COMMAND_LINE).run_for_launcher(call)
     return result

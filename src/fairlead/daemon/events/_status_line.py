@@ -14,7 +14,7 @@ from fairlead.sessions import (
     MAX_PATH_LENGTH,
     AttentionNeeded,
     Session,
-    clean,
+    clean_text,
     line_of,
 )
 
@@ -44,12 +44,12 @@ def _session(status: StatusLine, request: HookRequest, now: float) -> Session:
     """Return a session that no event has reported. Its process is unknown: a shell may have started the launcher."""
     return Session(
         id=status.session_id,
-        client=clean(request.client),
-        cwd=clean(status.cwd, MAX_PATH_LENGTH),
-        transcript=clean(status.transcript, MAX_PATH_LENGTH),
-        project=clean(request.caller.project, MAX_PATH_LENGTH),
-        tmux=clean(request.caller.tmux),
-        pane=clean(request.caller.pane),
+        client=clean_text(request.client),
+        cwd=clean_text(status.cwd, MAX_PATH_LENGTH),
+        transcript=clean_text(status.transcript, MAX_PATH_LENGTH),
+        project=clean_text(request.caller.project, MAX_PATH_LENGTH),
+        tmux=clean_text(request.caller.tmux),
+        pane=clean_text(request.caller.pane),
         started=now - (status.seconds or 0.0),
         since=now,
         last_activity=now,

@@ -59,8 +59,8 @@ class _HistoryApi:
     async def find(self, request: Request) -> Response:
         """Return a page of sessions, or of matches if a text is searched."""
         try:
-            query = _query(request, self._presence.left(time()))
-            await self._tracker.replayed()
+            query = _query(request, self._presence.left_at(time()))
+            await self._tracker.wait_until_replayed()
             page = await self._page(query, request)
         except ValueError as error:
             return PlainTextResponse(str(error), _BAD_REQUEST)
@@ -68,7 +68,7 @@ class _HistoryApi:
             return PlainTextResponse(str(error), _UNAVAILABLE)
         except FairleadError as error:
             return PlainTextResponse(str(error), _CONFLICT)
-        return _json(replace(page, now=time(), left=self._presence.left(time())))
+        return _json(replace(page, now=time(), left=self._presence.left_at(time())))
 
     async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
         """Return a page of this host, or of the team if the request asks for that and this host is in a team."""
@@ -100,7 +100,7 @@ class _HistoryApi:
         """Return one session and its events."""
         limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
         before = request.query_params.get("before", "")
-        await self._tracker.replayed()
+        await self._tracker.wait_until_replayed()
         try:
             reader, host = self._reader(request)
             is_here = reader is None or host in {"", reader.own_name}
@@ -136,10 +136,10 @@ class _HistoryApi:
         """Return what happened since a time, or since the user was last seen."""
         given = request.query_params.get("since", "left")
         try:
-            since = self._presence.left(time()) if given == "left" else float(given)
+            since = self._presence.left_at(time()) if given == "left" else float(given)
         except ValueError:
             return PlainTextResponse("since: expected a Unix time, or left", _BAD_REQUEST)
-        await self._tracker.replayed()
+        await self._tracker.wait_until_replayed()
         try:
             summary = await _in_thread(self._store.summarize, since)
             page = await _in_thread(self._store.find_history, HistoryQuery(since=since, limit=_MAX_ACTIVE))
@@ -154,7 +154,7 @@ class _HistoryApi:
     async def presence(self, _: Request) -> Response:
         """Record that the user is present. Returns when the user left, and whether they have just come back."""
         was_away = self._presence.note(time())
-        return _json({"left": self._presence.left(time()), "was_away": was_away})
+        return _json({"left": self._presence.left_at(time()), "was_away": was_away})
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:

@@ -61,7 +61,7 @@ class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
         return Claim(self.name, self.session, self.variable, self.cwd)
 
 
-class Send(MailRequest, frozen=True, kw_only=True):
+class SendRequest(MailRequest, frozen=True, kw_only=True):
     """Send a message."""
 
     to: tuple[str, ...]
@@ -73,7 +73,7 @@ class Send(MailRequest, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Reply(MailRequest, frozen=True, kw_only=True):
+class ReplyRequest(MailRequest, frozen=True, kw_only=True):
     """Reply to a message."""
 
     body: str
@@ -85,7 +85,7 @@ class Reply(MailRequest, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Inbox(MailRequest, frozen=True, kw_only=True):
+class InboxRequest(MailRequest, frozen=True, kw_only=True):
     """Read a page of the inbox."""
 
     all: bool = False
@@ -95,7 +95,7 @@ class Inbox(MailRequest, frozen=True, kw_only=True):
     before: _Id = 0
 
 
-class Poll(MailRequest, frozen=True, kw_only=True):
+class PollRequest(MailRequest, frozen=True, kw_only=True):
     """Return new mail, or wait for it."""
 
     wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
@@ -108,14 +108,14 @@ class Poll(MailRequest, frozen=True, kw_only=True):
     """The id of a poll whose mail was not printed and is to be queued again."""
 
 
-class Agents(MailRequest, frozen=True, kw_only=True):
+class AgentsRequest(MailRequest, frozen=True, kw_only=True):
     """List agents."""
 
     all: bool = False
     project: str = ""
 
 
-class Heartbeat(MailRequest, frozen=True, kw_only=True):
+class HeartbeatRequest(MailRequest, frozen=True, kw_only=True):
     """Mark the session as alive."""
 
     start: bool = False
@@ -125,7 +125,7 @@ class Heartbeat(MailRequest, frozen=True, kw_only=True):
         return msgspec.structs.replace(super().claim(), is_start=self.start)
 
 
-class Identity(MailRequest, frozen=True, kw_only=True):
+class IdentityRequest(MailRequest, frozen=True, kw_only=True):
     """Change the identity of an agent."""
 
     action: Literal["save", "restore", "rename"]
@@ -134,7 +134,7 @@ class Identity(MailRequest, frozen=True, kw_only=True):
     status: str = ""
 
 
-class Tasks(MailRequest, frozen=True, kw_only=True):
+class TasksRequest(MailRequest, frozen=True, kw_only=True):
     """List the tasks of a session."""
 
     all: bool = False
@@ -142,7 +142,7 @@ class Tasks(MailRequest, frozen=True, kw_only=True):
     """The folder with the client's task lists."""
 
 
-class Listen(MailRequest, frozen=True, kw_only=True):
+class ListenRequest(MailRequest, frozen=True, kw_only=True):
     """Join or leave a topic."""
 
     action: Literal["join", "leave"]

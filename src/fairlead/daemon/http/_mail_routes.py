@@ -79,21 +79,21 @@ def mail_routes(daemon: Daemon) -> list[Route]:
     api = MailApi(daemon)
     daemon.commands.answer_in_thread = api.answer_in_thread
     return [
-        api.route("send", operations.send, documents.Send, "POST"),
-        api.route("inbox", operations.inbox, documents.Inbox, "GET"),
-        api.route("search", operations.inbox, documents.Inbox, "GET"),
+        api.route("send", operations.send, documents.SendRequest, "POST"),
+        api.route("inbox", operations.inbox, documents.InboxRequest, "GET"),
+        api.route("search", operations.inbox, documents.InboxRequest, "GET"),
         api.route("messages/{id:int}", operations.read, documents.MailRequest, "GET"),
         api.route("messages/{id:int}/ledger", operations.ledger, documents.MailRequest, "GET"),
-        api.route("messages/{id:int}/reply", operations.reply, documents.Reply, "POST"),
-        api.route("agents", operations.agents, documents.Agents, "GET"),
+        api.route("messages/{id:int}/reply", operations.reply, documents.ReplyRequest, "POST"),
+        api.route("agents", operations.agents, documents.AgentsRequest, "GET"),
         Route("/v1/mail/user", api.user, methods=["GET"]),
         api.route("status", operations.status, documents.MailRequest, "GET"),
-        api.route("heartbeat", operations.heartbeat, documents.Heartbeat, "POST"),
+        api.route("heartbeat", operations.heartbeat, documents.HeartbeatRequest, "POST"),
         api.route("identity", operations.show_identity, documents.MailRequest, "GET"),
-        api.route("identity", operations.identity, documents.Identity, "POST"),
-        api.route("tasks", operations.tasks, documents.Tasks, "GET"),
+        api.route("identity", operations.identity, documents.IdentityRequest, "POST"),
+        api.route("tasks", operations.tasks, documents.TasksRequest, "GET"),
         api.route("topics", operations.topics, documents.MailRequest, "GET"),
-        api.route("topics", operations.listen, documents.Listen, "POST"),
+        api.route("topics", operations.listen, documents.ListenRequest, "POST"),
         Route("/v1/mail/poll", api.poll, methods=["POST"]),
         *lease_routes(daemon, api),
     ]
@@ -121,7 +121,7 @@ class MailApi:
         self._tracker = daemon.tracker
         self._turns = daemon.idle.turns
         self._team = daemon.team
-        self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, documents.Poll)}
+        self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, documents.PollRequest)}
 
     def route(self, path: str, operation: Operation, kind: type[documents.MailRequest], method: str) -> Route:
         """Return the route of an operation."""
@@ -179,7 +179,7 @@ class MailApi:
         """Return new mail, and wait for it if the request says so. If the caller disconnects, it is queued again."""
         mail, target = self._mail, _target(request)
         try:
-            poll = await self._read(request, documents.Poll)
+            poll = await self._read(request, documents.PollRequest)
             service = await self._service()
             if poll.undo or not poll.wait:
                 document = await mail.run(self._poll_now, service, poll, target)
@@ -197,14 +197,14 @@ class MailApi:
         except ClientDisconnect:
             return Response()
 
-    def _poll_now(self, service: MessageService, poll: documents.Poll, target: _Target) -> bytes:
+    def _poll_now(self, service: MessageService, poll: documents.PollRequest, target: _Target) -> bytes:
         """Return the queued mail, or queue the mail of an earlier poll again. Runs in a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
             return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
         return self._take(call, poll, target, monotonic())
 
-    def _begin_poll(self, service: MessageService, poll: documents.Poll, target: _Target) -> operations.MailCall:
+    def _begin_poll(self, service: MessageService, poll: documents.PollRequest, target: _Target) -> operations.MailCall:
         call = self._identify(service, poll, target)
         if not poll.undo:
             if self._mail.has_pending_undo:
@@ -213,7 +213,7 @@ class MailApi:
             self._mail.requeue_all(service, poll.id)
         return call
 
-    def _take(self, call: operations.MailCall, poll: documents.Poll, target: _Target, started: float) -> bytes:
+    def _take(self, call: operations.MailCall, poll: documents.PollRequest, target: _Target, started: float) -> bytes:
         gives_receipt = poll.receipt and is_receipt_name(poll.id)
         take = partial(self._mail.take, pid=target.peer if gives_receipt else None)
         return _document(call, operations.poll(call, poll, started=started, take=take))
@@ -240,7 +240,7 @@ class MailApi:
     async def _service(self) -> MessageService:
         """Return the message service once the sessions of the last daemon are known."""
         if not self._tracker.all_replayed.is_set():
-            await self._tracker.replayed()
+            await self._tracker.wait_until_replayed()
         return await self._mail.service()
 
     def _run(

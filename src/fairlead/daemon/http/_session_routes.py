@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairlead.sessions import public
+from fairlead.sessions import public_session
 from fairlead.text import start_of_day
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
     tracker = daemon.tracker
 
     async def all_sessions(_: Request) -> Response:
-        await tracker.replayed()
+        await tracker.wait_until_replayed()
         await daemon.token_usage.refresh()
         costs = costs_of_today(tracker)
         hosts = daemon.team.session_documents()
@@ -41,7 +41,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
         return _json({"revision": tracker.revision, "now": time(), **everything})
 
     async def get_session(request: Request) -> Response:
-        await tracker.replayed()
+        await tracker.wait_until_replayed()
         await daemon.token_usage.refresh()
         session = tracker.get(request.path_params["id"], is_whole=True)
         return _json(session) if session else PlainTextResponse("no such session", _NOT_FOUND)
@@ -88,7 +88,7 @@ async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:
             yield b"".join(
                 _event(change.revision, "gone", {"id": change.session.id})
                 if change.gone
-                else _event(change.revision, "session", public(change.session))
+                else _event(change.revision, "session", public_session(change.session))
                 for change in changes
             )
         state = tracker.costs.changes, start_of_day(time())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._feed import TeamFeed
     from fairlead.daemon.team._service import TeamService
     from fairlead.daemon.team._service_holder import TeamServiceHolder
-    from fairlead.team import Verdict
+    from fairlead.team import MemberStatus
 
     Serve = Callable[[Request], Awaitable[Response]]
 
@@ -110,11 +110,11 @@ class _TeamApi:
         await self._team.reopen()
         return JSONResponse({"told": are_notified})
 
-    async def _certify(self, request: Request, verdict: Verdict) -> Response:
+    async def _certify(self, request: Request, status: MemberStatus) -> Response:
         asked = msgspec.json.decode(await request.body(), type=HostRequest)
 
         def certify(connection: TeamConnection) -> dict[str, Any]:
-            return connection.certify(asked.name, verdict, asked.fingerprint)
+            return connection.certify(asked.name, status, asked.fingerprint)
 
         async with asyncio.timeout(_TIMEOUT):
             return JSONResponse(await asyncio.wrap_future(self._service().submit(certify)))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fairlead.clients import Client
-    from fairlead.daemon.integrity._project import Project
+    from fairlead.daemon.integrity._project import CheckedProject
     from fairlead.events import Event, ToolEvent
     from fairlead.journal import Caller
 
@@ -48,7 +48,7 @@ class RunningCall:
         self.event_id = event_id
         self.cwd = cwd
         self.process = caller.pid, caller.start
-        self.project: Project | None = None
+        self.project: CheckedProject | None = None
         """The project whose files are checked when it ends; `None` for a tool whose files are known."""
         self.folders = _at_or_above(cwd)
         """The folders that it concerns: it runs in or below them, or under a policy for them."""
@@ -86,7 +86,7 @@ class RunningCalls:
         self._unfinished: list[RunningCall] = []
         """Background commands, and calls whose end was not seen."""
 
-    def begin(self, call: RunningCall, project: Project | None = None) -> list[RunningCall]:
+    def begin(self, call: RunningCall, project: CheckedProject | None = None) -> list[RunningCall]:
         """Add a call, and return the other running calls that concern its folders.
 
         `project` is the project whose files are checked when it ends.
@@ -139,39 +139,39 @@ class RunningCalls:
             self._unfinished = [call for call in self._unfinished if call not in concerned or not call.has_ended]
             return concerned
 
-    def blocked(self, event_id: str) -> None:
+    def end_blocked_call(self, event_id: str) -> None:
         """Forget a call that was denied."""
         with self._lock:
             for key in [key for key, call in self._running.items() if call.event_id == event_id]:
                 self._remove(key)
 
-    def approved(self, event_id: str) -> None:
+    def note_approval(self, event_id: str) -> None:
         """Note that the user is asked about a call: if it runs, they have agreed."""
         with self._lock:
             for call in self._running.values():
                 call.is_approved = call.is_approved or call.event_id == event_id
 
-    def prompted(self, session: str) -> None:
+    def note_prompt(self, session: str) -> None:
         """Note a prompt: a call that still seems to run may have been interrupted."""
         with self._lock:
             self._stale.update(
                 (key, call) for key, call in self._running.items() if call.session == session and not call.agent_id
             )
 
-    def agent_is_done(self, event: Event) -> None:
+    def end_calls_of_agent(self, event: Event) -> None:
         """Note that no call of an agent runs any more. Calls whose end was not seen may have changed files."""
         with self._lock:
             agent = event.session_id, event.agent_id or ""
             self._mark_unfinished([call for call in self._running.values() if (call.session, call.agent_id) == agent])
 
-    def session_ended(self, session: str) -> None:
+    def end_calls_of_session(self, session: str) -> None:
         """Note that nothing of a session runs any more."""
         with self._lock:
             self._mark_unfinished([call for call in self._running.values() if call.session == session])
             for call in self._unfinished:
                 call.has_ended = call.has_ended or call.session == session
 
-    def tasks_ended(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
+    def end_tasks(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
         """Note which background tasks of a session have ended: the task `ended`, or all that are not in `running`."""
         with self._lock:
             for call in self._unfinished:

@@ -43,7 +43,7 @@ class FileState(NamedTuple):
     """It was read within a tick of the clock after a change: a further change may leave its times as they are."""
 
 
-class Change(NamedTuple):
+class DetectedChange(NamedTuple):
     """What happened to a protected file."""
 
     path: str

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.daemon.integrity._calls import RunningCall, RunningCalls, describe_call
-from fairlead.daemon.integrity._project import Project
-from fairlead.daemon.integrity._report import Finding
+from fairlead.daemon.integrity._project import CheckedProject
+from fairlead.daemon.integrity._report import ReportedChange
 from fairlead.daemon.integrity._restore import RestoreError, restore
 from fairlead.daemon.integrity._written_paths import WrittenPaths
 from fairlead.policy import ProtectedFiles, merge_layers
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairlead.daemon.events._extension import EventContext
-    from fairlead.daemon.integrity._file_state import Change
+    from fairlead.daemon.integrity._file_state import DetectedChange
     from fairlead.daemon.integrity._report import Cause
     from fairlead.events import PostToolUse, PostToolUseFailure, PreToolUse, ToolEvent
     from fairlead.policy import Layer
@@ -34,8 +34,8 @@ class IntegrityMonitor:
     def __init__(self) -> None:
         self.calls = RunningCalls()
         self._written = WrittenPaths()
-        self._projects: dict[bytes, Project | None] = {}
-        self._by_layers: dict[tuple[int, ...], tuple[Sequence[Layer], Project | None]] = {}
+        self._projects: dict[bytes, CheckedProject | None] = {}
+        self._by_layers: dict[tuple[int, ...], tuple[Sequence[Layer], CheckedProject | None]] = {}
         """The projects by the identities of the layers, which are loaded again for a while after a policy changed."""
         self._lock = Lock()
 
@@ -53,7 +53,7 @@ class IntegrityMonitor:
         context.unchanged = project
         return False
 
-    def project(self, context: EventContext) -> Project | None:
+    def project(self, context: EventContext) -> CheckedProject | None:
         """Return the protected files of the policy of an event. The first call starts the search for them."""
         layers = context.policy.layers
         ids = tuple(map(id, layers))
@@ -69,7 +69,7 @@ class IntegrityMonitor:
             self._by_layers[ids] = layers, self._projects[key]  # holds the layers, so that their ids are not reused
             return self._projects[key]
 
-    def call_begins(self, context: EventContext, event: PreToolUse) -> None:
+    def begin_call(self, context: EventContext, event: PreToolUse) -> None:
         """Check the files before a call, so that the call is not blamed for older changes, and note that it begins."""
         request, project = context.request, self.project(context)
         call = RunningCall(event, request.id, context.cwd, request.caller, context.client)
@@ -81,12 +81,12 @@ class IntegrityMonitor:
         by = tuple(other.summary for other in (*others, *self.calls.take_unfinished(project.folders)))
         cause: Cause = "shared" if by else "outside"
         project.pending += [
-            Finding(project.shown_path(change.path), change.what, rule, cause, by)
+            ReportedChange(project.shown_path(change.path), change.what, rule, cause, by)
             for change in changes or ()
             if (rule := project.protected.rule_for(change.path))
         ]
 
-    def file_was_written(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
+    def note_written_files(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
         """Note that a file tool has ended, and what it wrote: these changes were allowed."""
         self.calls.end(event)
         for path in paths:
@@ -94,9 +94,9 @@ class IntegrityMonitor:
             if dropped is not None:
                 self._expect_dropped(*dropped)
 
-    def call_ended(
+    def end_call(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
-    ) -> tuple[Project, list[Finding]] | None:
+    ) -> tuple[CheckedProject, list[ReportedChange]] | None:
         """Check the files after a call; return the findings, if there are any."""
         call = self.calls.end(event, task)
         project = call.project if call is not None else self.project(context)
@@ -119,7 +119,7 @@ class IntegrityMonitor:
         """Return the state for people and programs."""
         return [project.status() for project in list(self._projects.values()) if project is not None]
 
-    def _find_changes(self, project: Project, context: EventContext) -> list[Change] | None:
+    def _find_changes(self, project: CheckedProject, context: EventContext) -> list[DetectedChange] | None:
         """Return the changes of a project's files. Other projects with the same files do not report them again."""
         if context.unchanged is project:
             return project.note_unchanged()
@@ -128,7 +128,7 @@ class IntegrityMonitor:
             self._expect(change.path, except_project=project)
         return changes
 
-    def _expect(self, path: str, *, except_project: Project) -> None:
+    def _expect(self, path: str, *, except_project: CheckedProject) -> None:
         """Make other projects treat a change as known."""
         for project in list(self._projects.values()):
             if project is not None and project is not except_project:
@@ -141,7 +141,7 @@ class IntegrityMonitor:
         for project in unseen:
             project.expect(real)
 
-    def _cause(self, project: Project, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
+    def _cause(self, project: CheckedProject, call: RunningCall | None, summary: str) -> tuple[Cause, tuple[str, ...]]:
         unfinished = [other.summary for other in self.calls.take_unfinished(project.folders) if other is not call]
         concurrent = [str(other) for other in call.concurrent] if call is not None else []
         if concurrent or unfinished:
@@ -151,11 +151,11 @@ class IntegrityMonitor:
         return "approved" if call.is_approved else "call", (summary,)
 
 
-def _new_project(layers: Sequence[Layer], written: WrittenPaths) -> Project | None:
+def _new_project(layers: Sequence[Layer], written: WrittenPaths) -> CheckedProject | None:
     protected = ProtectedFiles(layers) if layers else None
     if protected is None or protected.mode == "off" or not (protected.roots or protected.files):
         return None
-    return Project(protected, written)
+    return CheckedProject(protected, written)
 
 
 def _rules_key(layers: Sequence[Layer]) -> bytes:
@@ -170,11 +170,13 @@ def _make_room(cache: dict[Any, Any]) -> None:
         del cache[next(iter(cache))]
 
 
-def _reported(project: Project, change: Change, rule: str, cause: Cause, by: tuple[str, ...]) -> Finding:
-    return Finding(project.shown_path(change.path), change.what, rule, cause, by)
+def _reported(
+    project: CheckedProject, change: DetectedChange, rule: str, cause: Cause, by: tuple[str, ...]
+) -> ReportedChange:
+    return ReportedChange(project.shown_path(change.path), change.what, rule, cause, by)
 
 
-def _restored(project: Project, change: Change, rule: str, by: tuple[str, ...]) -> Finding:
+def _restored(project: CheckedProject, change: DetectedChange, rule: str, by: tuple[str, ...]) -> ReportedChange:
     finding = _reported(project, change, rule, "call", by)
     if change.before is None:  # a new file may be what the user asked for, and does no harm
         return finding

@@ -6,11 +6,11 @@ import os
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.integrity._snapshot import Snapshot
+from fairlead.daemon.integrity._protected_file_states import ProtectedFileStates
 
 if TYPE_CHECKING:
-    from fairlead.daemon.integrity._file_state import Change
-    from fairlead.daemon.integrity._report import Finding
+    from fairlead.daemon.integrity._file_state import DetectedChange
+    from fairlead.daemon.integrity._report import ReportedChange
     from fairlead.daemon.integrity._written_paths import WrittenPaths
     from fairlead.policy import ProtectedFiles
 
@@ -18,7 +18,7 @@ SCAN_TIMEOUT = 1.0
 """Seconds that a tool call waits for the first scan. A launcher waits two for the daemon."""
 
 
-class Project:
+class CheckedProject:
     """The files that one policy protects. They are first scanned in a thread of its own."""
 
     def __init__(self, protected: ProtectedFiles, written: WrittenPaths) -> None:
@@ -27,7 +27,7 @@ class Project:
         self.folders = tuple(dict.fromkeys(root.folder for root in protected.roots)) or tuple(
             file.rpartition("/")[0] for file in protected.files[:1]
         )
-        self._snapshot = Snapshot(protected)
+        self._states = ProtectedFileStates(protected)
         self._lock = Lock()
         self._is_ready = Event()
         self._expected: set[str] = set()
@@ -35,13 +35,13 @@ class Project:
         """Paths with links: they are resolved only if something has changed."""
         self.seen = written.count
         """The number of the last written path that a check has taken into account."""
-        self.pending: list[Finding] = []
+        self.pending: list[ReportedChange] = []
         """Findings of a check before a call, to be reported with the next answer."""
         self.problem = ""
         """Why the files could not be scanned."""
         Thread(target=self._scan, name="integrity", daemon=True).start()
 
-    def find_changes(self) -> list[Change] | None:
+    def find_changes(self) -> list[DetectedChange] | None:
         """Return the changes since the last check; `None` if the first scan has not ended in time.
 
         Changes that file tools were allowed to make are left out.
@@ -49,24 +49,24 @@ class Project:
         if not self._is_ready.wait(SCAN_TIMEOUT):
             return None
         with self._lock:
-            changes = self._snapshot.find_changes()
+            changes = self._states.find_changes()
             before, self.seen = self.seen, self._written.count
             for path in self._written.since(before) if changes else ():
                 self.expect(os.path.realpath(path))
             expected, self._expected = self._expected, set()
         return [change for change in changes if change.path not in expected] if expected else changes
 
-    def note_unchanged(self) -> list[Change]:
+    def note_unchanged(self) -> list[DetectedChange]:
         """Record a check that found no changes. Call it instead of `find_changes` if `is_unchanged` is true."""
         self._expected, self.seen = set(), self._written.count
         return []
 
     def is_unchanged(self) -> bool:
         """Return whether no file has changed since the last check, if that is known without waiting."""
-        if not self._is_ready.is_set() or not self._snapshot.is_small or not self._lock.acquire(blocking=False):
+        if not self._is_ready.is_set() or not self._states.is_small or not self._lock.acquire(blocking=False):
             return False
         try:
-            return self._snapshot.is_unchanged()
+            return self._states.is_unchanged()
         finally:
             self._lock.release()
 
@@ -75,7 +75,7 @@ class Project:
         if any(path.startswith(folder) for folder in self.folders) or path in self.protected.files:
             self._expected.add(path)
 
-    def take_pending(self) -> list[Finding]:
+    def take_pending(self) -> list[ReportedChange]:
         """Return and remove the pending findings."""
         pending, self.pending = self.pending, []
         return pending
@@ -90,24 +90,24 @@ class Project:
     def refresh(self, path: str) -> None:
         """Record the current state of a file as its known state."""
         with self._lock:
-            self._snapshot.refresh(path)
+            self._states.refresh(path)
 
     def status(self) -> dict[str, object]:
         """Return the state for people and programs."""
         return {
             "folders": list(self.folders),
             "mode": self.protected.mode,
-            "files": len(self._snapshot),
-            "copies": self._snapshot.copied,
+            "files": len(self._states),
+            "copies": self._states.copied,
             "ready": self._is_ready.is_set(),
-            "limits": sorted(self._snapshot.limits),
+            "limits": sorted(self._states.limits),
             "problem": self.problem,
         }
 
     def _scan(self) -> None:
         with self._lock:
             try:
-                self._snapshot.scan()
+                self._states.scan()
             except Exception as error:  # shown in the status; it must not end the thread
                 self.problem = f"{type(error).__name__}: {error}"
             finally:

@@ -36,7 +36,7 @@ _AFTER_RESTORE = "Do not change them by any other way. If they have to change, a
 _AFTER_REPORT = "Tell the user about it. Do not change them again, or back, unless the user asks you to."
 
 
-class Finding(NamedTuple):
+class ReportedChange(NamedTuple):
     """A change of one protected file."""
 
     path: str
@@ -52,54 +52,54 @@ class Finding(NamedTuple):
     """Why it was not restored, although it should have been."""
 
 
-def report(findings: Sequence[Finding]) -> HookOutput | None:
-    """Return the output that reports findings; `None` if there are none."""
-    if not findings:
+def report(changes: Sequence[ReportedChange]) -> HookOutput | None:
+    """Return the output that reports changes; `None` if there are none."""
+    if not changes:
         return None
-    for_agent = [finding for finding in findings if finding.cause in {"call", "shared", "unseen"}]
+    for_agent = [change for change in changes if change.cause in {"call", "shared", "unseen"}]
     return HookOutput(
-        additional_context=_agent_text(for_agent) if for_agent else None, system_message=_user_text(findings)
+        additional_context=_agent_text(for_agent) if for_agent else None, system_message=_user_text(changes)
     )
 
 
-def _agent_text(findings: Sequence[Finding]) -> str:
-    is_certain = all(finding.cause == "call" for finding in findings)
-    is_undone = all(finding.is_restored for finding in findings)
+def _agent_text(changes: Sequence[ReportedChange]) -> str:
+    is_certain = all(change.cause == "call" for change in changes)
+    is_undone = all(change.is_restored for change in changes)
     begin = "This call has changed" if is_certain else "This call, or one that ran beside it, has changed"
     lines = [f"{begin} files that the policy protects from you (preToolUse.integrity):"]
-    for finding in findings[:_MAX_SHOWN]:
-        state = "it was put back" if finding.is_restored else "it is left as it is now"
-        lines.append(f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}); {state}.")
-    lines += _more(findings)
+    for change in changes[:_MAX_SHOWN]:
+        state = "it was put back" if change.is_restored else "it is left as it is now"
+        lines.append(f"- {printable(change.path)} {_WORDS[change.what]} ({change.rule}); {state}.")
+    lines += _more(changes)
     lines.append(_AFTER_RESTORE if is_undone else _AFTER_REPORT)
     return "\n".join(lines)
 
 
-def _user_text(findings: Sequence[Finding]) -> str:
-    lines = [_user_line(finding) for finding in findings[:_MAX_SHOWN]]
-    return "\n".join(["Integrity check (preToolUse.integrity):", *lines, *_more(findings)])
+def _user_text(changes: Sequence[ReportedChange]) -> str:
+    lines = [_user_line(change) for change in changes[:_MAX_SHOWN]]
+    return "\n".join(["Integrity check (preToolUse.integrity):", *lines, *_more(changes)])
 
 
-def _user_line(finding: Finding) -> str:
-    begin = f"- {printable(finding.path)} {_WORDS[finding.what]} ({finding.rule}) {_cause(finding)}"
-    if finding.is_restored:
-        kept = f"; the changed version is {printable(finding.kept)}" if finding.kept else ""
+def _user_line(change: ReportedChange) -> str:
+    begin = f"- {printable(change.path)} {_WORDS[change.what]} ({change.rule}) {_cause(change)}"
+    if change.is_restored:
+        kept = f"; the changed version is {printable(change.kept)}" if change.kept else ""
         return f"{begin}. It was put back{kept}."
-    if finding.problem:
-        return f"{begin}. It could not be put back: {printable(finding.problem)}."
+    if change.problem:
+        return f"{begin}. It could not be put back: {printable(change.problem)}."
     return f"{begin}. It is left as it is now."
 
 
-def _cause(finding: Finding) -> str:
-    by = ", ".join(finding.by)
+def _cause(change: ReportedChange) -> str:
+    by = ", ".join(change.by)
     return {
         "call": f"by {by}",
         "approved": f"by {by}, which you were asked about",
         "unseen": f"before the end of {by}; what it was when that began is not known",
         "shared": f"while several calls could have done it: {by}",
         "outside": "outside of tool calls: by you, or by a process that an earlier command has left running",
-    }[finding.cause]
+    }[change.cause]
 
 
-def _more(findings: Sequence[Finding]) -> list[str]:
-    return [f"- and {len(findings) - _MAX_SHOWN} more"] if len(findings) > _MAX_SHOWN else []
+def _more(changes: Sequence[ReportedChange]) -> list[str]:
+    return [f"- and {len(changes) - _MAX_SHOWN} more"] if len(changes) > _MAX_SHOWN else []

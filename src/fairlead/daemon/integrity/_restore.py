@@ -13,7 +13,7 @@ from fairlead.errors import FairleadError
 from fairlead.paths import state_folder
 
 if TYPE_CHECKING:
-    from fairlead.daemon.integrity._file_state import Change, FileState
+    from fairlead.daemon.integrity._file_state import DetectedChange, FileState
 
 MAX_KEPT = 64 * 1024 * 1024
 """The largest size in bytes of a changed file that is kept. A larger one is left where it is."""
@@ -29,7 +29,7 @@ def kept_folder() -> str:
     return f"{state_folder()}/integrity"
 
 
-def restore(change: Change) -> str:
+def restore(change: DetectedChange) -> str:
     """Undo a change, and return where the other version is kept; "" if there is none.
 
     The other version is kept first. The file is then replaced by one rename. A file with several hard links is written

@@ -85,7 +85,7 @@ class LeaseService:
         service = self._mail.service_within(0)
         if service is not None:
             self._follow_sessions(service)
-        ended = {lease.id for lease in self.table.leases if lease.until <= now or self.is_dead(lease)}
+        ended = {lease.id for lease in self.table.leases if lease.until <= now or self.holder_has_ended(lease)}
         if ended:
             with self._lock:
                 self._replace(self.table.without(ended))
@@ -165,17 +165,17 @@ class LeaseService:
 
     # -- holders ---------------------------------------------------------------------------------------
 
-    def is_dead(self, lease: Lease) -> bool:
+    def holder_has_ended(self, lease: Lease) -> bool:
         """Return whether the holder of a lease has ended. The user never ends."""
         holder = lease.holder
         if not holder.session:
             return False
         session = self._tracker.get(holder.session)
         if session is None:
-            return self._has_no_agent(holder)
+            return self._agent_has_ended(holder)
         if session.ended is not None and session.end_reason not in _AGENT_CONTINUES:
             return True
-        if _is_gone(session):
+        if _processes_have_ended(session):
             return True
         if not holder.agent_id:
             return False
@@ -208,7 +208,7 @@ class LeaseService:
         current = self._tracker.current(other) if other else None
         return current is not None and session in {current.id, *current.previous}
 
-    def has_ended(self, session: str) -> bool:
+    def session_has_ended(self, session: str) -> bool:
         """Return whether a session has ended."""
         current = self._tracker.current(session)
         return current is not None and current.ended is not None
@@ -232,7 +232,7 @@ class LeaseService:
 
     def _valid(self, leases: Iterable[Lease], now: float) -> list[Lease]:
         """Return the leases that have not expired and whose holders are alive."""
-        return [lease for lease in leases if lease.until > now and not self.is_dead(lease)]
+        return [lease for lease in leases if lease.until > now and not self.holder_has_ended(lease)]
 
     def _replace(self, table: LeaseTable) -> None:
         try:
@@ -244,8 +244,8 @@ class LeaseService:
         if self.team is not None:
             self.team.note_change()
 
-    def _has_no_agent(self, holder: Holder) -> bool:
-        """Return whether an untracked session has no living agent either. False until the mail is open."""
+    def _agent_has_ended(self, holder: Holder) -> bool:
+        """Return whether the agent of a session that is not tracked has ended. False until the mail is open."""
         service = self._mail.service_within(0)
         if service is None or not self._tracker.is_checked:
             return False
@@ -280,7 +280,7 @@ class LeaseService:
         return "" if agent is None or agent.ended else agent.name
 
 
-def _is_gone(session: Session) -> bool:
+def _processes_have_ended(session: Session) -> bool:
     """Return whether all processes of a session have ended. Processes with an unknown start time are ignored."""
     processes = ((session.pid, session.pid_start), *session.others)
     known = [(pid, start) for pid, start in processes if pid and start]

@@ -61,7 +61,7 @@ class TeamLeaseClient(Protocol):
         """Request an update of this host's leases on the relay, without waiting for it."""
 
 
-class Taken(NamedTuple):
+class TakeResult(NamedTuple):
     """The result of taking leases."""
 
     leases: list[Lease]
@@ -93,7 +93,7 @@ class _LocatedLease(NamedTuple):
         return msgspec.structs.replace(wanted, grant=grant)
 
 
-def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Holder, *, local: bool) -> Taken:
+def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Holder, *, local: bool) -> TakeResult:
     """Take leases, all or none.
 
     Leases on files of a repository are for the whole team, unless `local` is set; all others are for this host only.
@@ -101,16 +101,16 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     """
     team = leases.team
     if team is None:
-        return Taken(*leases.take(wanted, holder), {})
+        return TakeResult(*leases.take(wanted, holder), {})
     items = [_LocatedLease(lease, _checkout(team, lease)) for lease in wanted]
     shared = [] if local else [item for item in items if item.is_shareable]
     here = [item for item in items if item not in shared]
     conflicts = [*leases.conflicts(wanted, holder), *_known_conflicts(team, here, holder)]
     if conflicts:
-        return Taken([], conflicts, {})
+        return TakeResult([], conflicts, {})
     why_local = {_title(item.wanted): "" if local else _why(item) for item in here}
     if not shared:
-        return Taken(*leases.take(wanted, holder), why_local)
+        return TakeResult(*leases.take(wanted, holder), why_local)
     return _take_shared(leases, team, shared, [item.wanted for item in here], holder, why_local)
 
 
@@ -121,7 +121,7 @@ def _take_shared(  # noqa: PLR0917 - one step of `take_leases`
     here: Sequence[WantedLease],
     holder: Holder,
     why_local: dict[str, str],
-) -> Taken:
+) -> TakeResult:
     from fairlead.daemon.leases._remote import table_of
 
     def decide(remote: Sequence[RemoteLease]) -> list[Lease]:
@@ -140,9 +140,9 @@ def _take_shared(  # noqa: PLR0917 - one step of `take_leases`
     replaced = [lease.grant.id for lease in leases.held_by(holder, [item.wanted for item in shared]) if lease.grant]
     granted, conflicts = team.grant([item.granted() for item in shared], holder, replaced, decide)
     if conflicts:
-        return Taken([], conflicts, {})
+        return TakeResult([], conflicts, {})
     try:
-        return Taken(*leases.take([*granted, *here], holder), why_local)
+        return TakeResult(*leases.take([*granted, *here], holder), why_local)
     finally:
         team.finish_grant(granted)
 

@@ -68,7 +68,7 @@ class Observation(msgspec.Struct, frozen=True):
     """The ids of the subagents that may run the command; "" is the session itself."""
 
 
-class Caller(msgspec.Struct, frozen=True):
+class IdentifiedCaller(msgspec.Struct, frozen=True):
     """The identity of a caller, and how it was found."""
 
     agent: Agent
@@ -80,24 +80,24 @@ class Caller(msgspec.Struct, frozen=True):
         return self.how == "terminal"
 
 
-def identify(service: MessageService, observed: Observation, claim: Claim) -> Caller:
+def identify(service: MessageService, observed: Observation, claim: Claim) -> IdentifiedCaller:
     """Return the identity of a caller.
 
     Raises `NotYours` if it claims to be another agent, `NoSuchAgent` if the claimed agent does not exist.
     """
     if observed.own and (not observed.is_common or _is_named(observed.own, claim)):
-        return Caller(_in_session(service, observed, claim), "process")
+        return IdentifiedCaller(_in_session(service, observed, claim), "process")
     if observed.has_terminal:
-        return Caller(_at_terminal(service, observed, claim), "terminal")
+        return IdentifiedCaller(_at_terminal(service, observed, claim), "terminal")
     wanted = claim.session or claim.variable
     if wanted and (claim.session or _may_be_caller(service, observed.claimed, wanted)):
-        return Caller(_by_session_id(service, observed, claim), "session id")
+        return IdentifiedCaller(_by_session_id(service, observed, claim), "session id")
     if claim.name and claim.name.lower() != SCRIPT.name.lower():
         raise NotYours(
             f"this command runs in no session and has no terminal, so it cannot act for {claim.name}; "
             f"leave --as out, and it acts as {SCRIPT.name}"
         )
-    return Caller(SCRIPT, "program")
+    return IdentifiedCaller(SCRIPT, "program")
 
 
 def _is_named(own: tuple[Session, ...], claim: Claim) -> bool:

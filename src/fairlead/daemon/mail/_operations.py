@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.http import _mail_documents as documents
     from fairlead.daemon.http._mail_documents import TeamView
-    from fairlead.daemon.mail._caller_identity import Caller
+    from fairlead.daemon.mail._caller_identity import IdentifiedCaller
     from fairlead.mail import Agent, MailCounts, Message, MessageService, SendResult, Stage, TaskLists
     from fairlead.mail.render import Left
     from fairlead.sessions import Session
@@ -63,7 +63,7 @@ class MailCall(msgspec.Struct, frozen=True):
     """The caller of an operation, and the data and services that operations need."""
 
     service: MessageService
-    caller: Caller
+    caller: IdentifiedCaller
     sessions: Callable[[str], Session | None]
     tasks: TaskLists
     now: float
@@ -99,7 +99,7 @@ def _is_in(folder: str, project: str) -> bool:
 # -- messages ------------------------------------------------------------------------------------------
 
 
-def send(call: MailCall, request: documents.Send) -> dict[str, Any]:
+def send(call: MailCall, request: documents.SendRequest) -> dict[str, Any]:
     """Send a message."""
     draft = Draft(
         to=request.to,
@@ -114,7 +114,7 @@ def send(call: MailCall, request: documents.Send) -> dict[str, Any]:
     return _sent(call, sent)
 
 
-def reply(call: MailCall, request: documents.Reply) -> dict[str, Any]:
+def reply(call: MailCall, request: documents.ReplyRequest) -> dict[str, Any]:
     """Reply to a message."""
     sent = call.service.reply(
         _participant(call),
@@ -131,7 +131,7 @@ def reply(call: MailCall, request: documents.Reply) -> dict[str, Any]:
     return _sent(call, sent)
 
 
-def inbox(call: MailCall, request: documents.Inbox) -> dict[str, Any]:
+def inbox(call: MailCall, request: documents.InboxRequest) -> dict[str, Any]:
     """Return a page of the inbox, or of the messages that match a search."""
     rows = _searched(call, request) if request.search else _received(call, request)
     unread = _counts(call).unread
@@ -139,7 +139,7 @@ def inbox(call: MailCall, request: documents.Inbox) -> dict[str, Any]:
     return {"unread": unread, "messages": rows[: request.limit], "more": more}
 
 
-def _received(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
+def _received(call: MailCall, request: documents.InboxRequest) -> list[dict[str, Any]]:
     """Read page by page until there is one more message of the wanted sender than requested."""
     rows: list[dict[str, Any]] = []
     before, wanted = request.before, request.sender.lower()
@@ -154,7 +154,7 @@ def _received(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
     return rows
 
 
-def _searched(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
+def _searched(call: MailCall, request: documents.InboxRequest) -> list[dict[str, Any]]:
     messages: list[Message] = []
     before, wanted = request.before, request.sender.lower()
     size = _PAGE if wanted else request.limit + 1
@@ -167,7 +167,7 @@ def _searched(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
     return [message_document(message, whole=False) for message in messages]
 
 
-def poll(call: MailCall, request: documents.Poll, started: float, take: Take) -> dict[str, Any]:
+def poll(call: MailCall, request: documents.PollRequest, started: float, take: Take) -> dict[str, Any]:
     """Return the mail that was not shown yet, and mark it as shown."""
     messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
@@ -227,7 +227,7 @@ def _participant(call: MailCall) -> Agent:
 # -- agents --------------------------------------------------------------------------------------
 
 
-def agents(call: MailCall, request: documents.Agents) -> dict[str, Any]:
+def agents(call: MailCall, request: documents.AgentsRequest) -> dict[str, Any]:
     """List the agents of this project, or of all."""
     project = None if request.all else project_of(request.project) or call.project(request.cwd)
     agents = call.service.agents(project, include_ended=request.all)
@@ -253,7 +253,7 @@ def status(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     }
 
 
-def heartbeat(call: MailCall, request: documents.Heartbeat) -> dict[str, Any]:
+def heartbeat(call: MailCall, request: documents.HeartbeatRequest) -> dict[str, Any]:
     """Mark a session as active. With `start`, it is revived if it has ended."""
     if request.start and call.service.current(call.agent).ended:
         call.service.revive(call.agent)
@@ -268,7 +268,7 @@ def show_identity(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     return {"how": call.caller.how, "agent": row, "saved": agent.saved}
 
 
-def identity(call: MailCall, request: documents.Identity) -> dict[str, Any]:
+def identity(call: MailCall, request: documents.IdentityRequest) -> dict[str, Any]:
     """Save or restore the status of an agent, or rename it."""
     service, agent = call.service, call.agent
     if request.action != "restore" and not agent.session:
@@ -285,7 +285,7 @@ def identity(call: MailCall, request: documents.Identity) -> dict[str, Any]:
     return {"name": agent.name, "session": agent.session, "saved": agent.saved, "text": text}
 
 
-def tasks(call: MailCall, request: documents.Tasks) -> dict[str, Any]:
+def tasks(call: MailCall, request: documents.TasksRequest) -> dict[str, Any]:
     """List the tasks of the caller's session."""
     name = call.agent.session
     session = call.sessions(name) if name else None
@@ -303,7 +303,7 @@ def topics(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     return {"topics": [msgspec.to_builtins(topic) for topic in call.service.topics()]}
 
 
-def listen(call: MailCall, request: documents.Listen) -> dict[str, Any]:
+def listen(call: MailCall, request: documents.ListenRequest) -> dict[str, Any]:
     """Join or leave a topic."""
     change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
     topic = change(call.agent, request.topic)

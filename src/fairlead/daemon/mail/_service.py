@@ -185,7 +185,7 @@ class MailService:
             self._errors.report(warning)
         service = MessageService(self._store)
         self._requeue_abandoned(service)
-        service.on_mail(self._on_mail)
+        service.add_mail_listener(self._on_mail)
         self._service = service
         self._is_open.set()
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.sessions import Change, Session
+    from fairlead.sessions import Session, SessionChange
 
 MAX_NOTES = 3
 """Sessions that get a notification each. If there are more at once, they share one."""
@@ -57,7 +57,7 @@ class SessionFeed(Protocol):
     def revision(self) -> int:
         """A number that changes with each change."""
 
-    def changes_since(self, revision: int) -> list[Change] | None:
+    def changes_since(self, revision: int) -> list[SessionChange] | None:
         """Return the changes after a revision; `None` if all sessions must be read again."""
 
     def live(self) -> Iterator[Session]:

@@ -48,7 +48,7 @@ class Presence(EventExtension):
             saved = msgspec.json.decode(file.read(), type=_Saved)
             self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
 
-    def left(self, now: float) -> float:
+    def left_at(self, now: float) -> float:
         """Return when the user left.
 
         If the user is away, this is when they were last seen; if not, when they were last seen before their latest

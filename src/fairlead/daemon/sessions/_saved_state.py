@@ -11,7 +11,7 @@ from fairlead.sessions import CostEntry
 
 
 class SavedState(msgspec.Struct, frozen=True):
-    """The snapshot, and the position in the journal that it includes."""
+    """The registry as bytes, and the position in the journal that it includes."""
 
     position: Position
     registry: msgspec.Raw

@@ -41,47 +41,48 @@ class SubagentTokenUsage:
         """Read the transcripts of ended subagents; while a reader follows the changes, also of running ones."""
         while True:
             await asyncio.sleep(_TICK)
-            await (self.refresh() if self._tracker.streams else self._read(also_live=False))
+            await (self.refresh() if self._tracker.streams else self._read(also_running=False))
 
     async def refresh(self) -> None:
         """Read the transcripts of running subagents, unless that was done a moment ago."""
         if monotonic() >= self._next:
             self._next = monotonic() + _MIN_INTERVAL
-            await self._read(also_live=True)
+            await self._read(also_running=True)
 
-    async def _read(self, *, also_live: bool) -> None:
+    async def _read(self, *, also_running: bool) -> None:
         async with self._reading:
             by_client: dict[str, dict[str, Session]] = {}
-            for name, session in self._wanted(also_live=also_live).items():
+            for name, session in self._subagents_to_read(also_running=also_running).items():
                 by_client.setdefault(session.client, {})[name] = session
-            for client, wanted in by_client.items():
-                await self._read_of(client, wanted)
+            for client, subagents in by_client.items():
+                await self._read_of(client, subagents)
 
-    async def _read_of(self, client: str, wanted: dict[str, Session]) -> None:
+    async def _read_of(self, client: str, subagents: dict[str, Session]) -> None:
         """Read the transcripts of one client's subagents."""
         if client not in self._readers:
             self._readers[client] = client_or_default(client).transcripts()
         reader, started = self._readers[client], time()
         if reader is None:
-            self._complete.update(name for name, session in wanted.items() if session.ended is not None)
+            self._complete.update(name for name, session in subagents.items() if session.ended is not None)
             return
-        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in wanted.items()}
+        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in subagents.items()}
         usages = await asyncio.get_running_loop().run_in_executor(None, reader.read, files)
-        for name, session in wanted.items():
+        for name, session in subagents.items():
             if name in usages:
                 usage = _with_percent(usages[name], self._tracker.root_of(session))
                 self._tracker.set_subagent_usage(name, usage)
             is_over = session.ended is not None and started - session.ended > _FLUSH_TIME
-            if is_over and name not in reader.behind:
+            if is_over and name not in reader.unfinished:
                 self._complete.add(name)
 
-    def _wanted(self, *, also_live: bool) -> dict[str, Session]:
+    def _subagents_to_read(self, *, also_running: bool) -> dict[str, Session]:
+        """Return the subagents whose transcripts may have text that was not read yet, by id."""
         subagents = {session.id: session for session in self._tracker.subagents()}
         self._complete.intersection_update(subagents)
         return {
             name: session
             for name, session in subagents.items()
-            if (also_live if session.ended is None else name not in self._complete)
+            if (also_running if session.ended is None else name not in self._complete)
         }
 
 

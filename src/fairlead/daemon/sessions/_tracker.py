@@ -24,11 +24,11 @@ from fairlead.journal import DOCTOR_SESSION, CostRecord, EventRecord, Position
 from fairlead.sessions import (
     CostLedger,
     Registry,
-    SnapshotError,
+    SavedRegistryError,
     apply_record,
-    public,
-    restore,
-    snapshot,
+    encode_registry,
+    public_session,
+    restore_registry,
 )
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from fairlead.events import Event
     from fairlead.journal import Journal
     from fairlead.process import Process
-    from fairlead.sessions import Change, Session
+    from fairlead.sessions import Session, SessionChange
 
 _MAX_REPLAYED = 20_000
-"""Records that are applied at the start if no snapshot says where to begin."""
+"""Records that are applied at the start if no saved state says where to begin."""
 _REPLAYED_AT_ONCE = 64 * 1024
 """Bytes of the journal that are applied before the first event is answered. More of them are applied later."""
 _CHUNK_SIZE = 40
@@ -91,13 +91,13 @@ class SessionTracker(EventExtension):
         position: Position | None = None
         try:
             saved = read_saved_state()
-            self._registry, position = restore(bytes(saved.registry), _first_revision()), saved.position
+            self._registry, position = restore_registry(bytes(saved.registry), _first_revision()), saved.position
             if DOCTOR_SESSION in self._registry.by_id:  # an earlier version saved it
                 self._registry.drop(DOCTOR_SESSION)
             self.costs = CostLedger(saved.costs)
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, SnapshotError) as error:
+        except (OSError, ValueError, SavedRegistryError) as error:
             self._errors.report(f"the sessions are rebuilt from the journal: {error}")
         self._replay_from = position
         self._replay_to = self._journal.end()
@@ -117,7 +117,7 @@ class SessionTracker(EventExtension):
                 return
             self._apply(records)
 
-    async def replayed(self) -> None:
+    async def wait_until_replayed(self) -> None:
         """Wait until all sessions of the last daemon are loaded, but not for ever."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.all_replayed.wait(), _MAX_WAIT)
@@ -164,7 +164,7 @@ class SessionTracker(EventExtension):
         if self._replay_to is not None:
             return  # the last state is still the better one to start from
         self.apply_queued()
-        saved = SavedState(self._journal.end(), msgspec.Raw(snapshot(self._registry)), self.costs.entries)
+        saved = SavedState(self._journal.end(), msgspec.Raw(encode_registry(self._registry)), self.costs.entries)
         try:
             write_saved_state(saved)
         except (OSError, FairleadError) as error:
@@ -318,7 +318,7 @@ class SessionTracker(EventExtension):
                 if process in by_process:
                     by_process[process].append(session)
         first, sessions = next(((one, group) for one, group in by_process.items() if group), ((0, 0), []))
-        return first, tuple(map(public, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
+        return first, tuple(map(public_session, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
         """Return the latest session of a process that another one has replaced. For a thread: it waits."""
@@ -332,13 +332,13 @@ class SessionTracker(EventExtension):
             return None
 
     async def _replaced_when_known(self, process: Process) -> Session | None:
-        await self.replayed()
+        await self.wait_until_replayed()
         return self._find_replaced(process)
 
     def _find_replaced(self, process: Process) -> Session | None:
         self.apply_queued()
         ended = [session for session in self._registry.in_process(*process) if session.end_reason in _REPLACED]
-        return max((public(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
+        return max((public_session(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
 
     def is_in_turn(self, session_id: str) -> bool:
         """Return whether an agent is between a prompt and its answer."""
@@ -358,15 +358,18 @@ class SessionTracker(EventExtension):
         """Return the main session that a subagent belongs to."""
         return self._registry.root_of(session)
 
-    def changes_since(self, revision: int) -> list[Change] | None:
+    def changes_since(self, revision: int) -> list[SessionChange] | None:
         """Return the changes since a revision; `None` means that `sessions` must be read again."""
         return self._registry.changes_since(revision)
 
     def _with_children(self, session: Session) -> list[Session]:
         children = self._registry.children_of(session.id)
-        return [public(session), *(descendant for child in children for descendant in self._with_children(child))]
+        return [
+            public_session(session),
+            *(descendant for child in children for descendant in self._with_children(child)),
+        ]
 
-    async def follow(self, after: int) -> AsyncIterator[list[Change] | None]:
+    async def follow(self, after: int) -> AsyncIterator[list[SessionChange] | None]:
         """Yield the changes after a revision as they come.
 
         An empty list keeps the stream alive; `None` means that the reader must read `sessions` again.

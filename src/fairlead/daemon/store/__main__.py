@@ -16,20 +16,20 @@ from time import monotonic
 import msgspec
 
 from fairlead.daemon.store._messages import (
-    Answer,
     CopyEvents,
     CountEventsToCopy,
+    ErrorReport,
     FindHistory,
     FindSession,
     Finish,
     HasEvent,
     MessageReader,
     Progress,
-    Question,
-    Report,
+    Query,
     Request,
     Retain,
     SessionEvents,
+    StoreAnswer,
     decode_request,
     send,
 )
@@ -47,7 +47,7 @@ _MAX_WAIT = 2.0
 class _Pending(msgspec.Struct, frozen=True):
     """A request that waits until the store has reached a position of the journal."""
 
-    request: Question
+    request: Query
     target: Position
     deadline: float
 
@@ -59,7 +59,7 @@ class StoreServer:
         self._connection = connection
         self._messages = MessageReader(connection)
         self._journal = Journal(journal_folder())
-        self._writer = StoreWriter(self._journal, lambda message: send(connection, Report(message)))
+        self._writer = StoreWriter(self._journal, lambda message: send(connection, ErrorReport(message)))
         self._pending: list[_Pending] = []
         self._sent_progress = Progress(-1, 0, Position(0, 0))
 
@@ -107,7 +107,7 @@ class StoreServer:
                 waiting.append(pending)
         self._pending = waiting
 
-    def _answer_to(self, request: Question) -> Answer:
+    def _answer_to(self, request: Query) -> StoreAnswer:
         value: object
         if isinstance(request, HasEvent):
             value = self._writer.has_event(request.event_id)
@@ -125,7 +125,7 @@ class StoreServer:
             )
         else:
             value = self._writer.summarize(request.since)
-        return Answer(request.number, msgspec.Raw(msgspec.json.encode(value)))
+        return StoreAnswer(request.number, msgspec.Raw(msgspec.json.encode(value)))
 
     def _send_progress(self) -> None:
         progress = Progress(self._writer.stored, self._writer.failures, self._writer.position)

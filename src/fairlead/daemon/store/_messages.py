@@ -100,12 +100,12 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
     """Asks the process to store the rest of the journal within a second, and to exit."""
 
 
-Question: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountEventsToCopy
+Query: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountEventsToCopy
 """A request with an answer."""
-Request: TypeAlias = Question | Retain | Finish
+Request: TypeAlias = Query | Retain | Finish
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class StoreAnswer(msgspec.Struct, frozen=True, tag=True):
     """The answer to a request, by its number."""
 
     number: int
@@ -120,13 +120,13 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
     position: Position
 
 
-class Report(msgspec.Struct, frozen=True, tag=True):
+class ErrorReport(msgspec.Struct, frozen=True, tag=True):
     """An error to be reported to the user."""
 
     message: str
 
 
-Reply: TypeAlias = Answer | Progress | Report
+Reply: TypeAlias = StoreAnswer | Progress | ErrorReport
 
 _encode = msgspec.json.Encoder().encode
 decode_request = msgspec.json.Decoder(Request).decode

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.daemon.store._messages import (
-    Answer,
     CopyEvents,
     CountEventsToCopy,
+    ErrorReport,
     FindHistory,
     FindSession,
     Finish,
     HasEvent,
     MessageReader,
     Progress,
-    Report,
     Retain,
     SessionEvent,
     SessionEvents,
+    StoreAnswer,
     StoreUnavailable,
     Summarize,
     decode_reply,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.daemon._error_log import ErrorLog
-    from fairlead.daemon.store._messages import Question, Reply, Request
+    from fairlead.daemon.store._messages import Query, Reply, Request
     from fairlead.journal import JournalReader
     from fairlead.sessions import HistoryQuery
 
@@ -157,7 +157,7 @@ class StoreProcess:
         except TimeoutError:
             raise StoreUnavailable("the process of the store does not answer; see: fairlead doctor") from None
 
-    def _ask(self, request: Callable[[int], Question]) -> Future[msgspec.Raw]:
+    def _ask(self, request: Callable[[int], Query]) -> Future[msgspec.Raw]:
         if self._thread is not None:
             self._started.wait(_ANSWER_TIMEOUT)
         answer: Future[msgspec.Raw] = Future()
@@ -246,9 +246,9 @@ class StoreProcess:
     def _handle(self, reply: Reply) -> None:
         if isinstance(reply, Progress):
             self._progress, self.position = reply, reply.position
-        elif isinstance(reply, Report):
+        elif isinstance(reply, ErrorReport):
             self._errors.report(reply.message)
-        elif isinstance(reply, Answer):
+        elif isinstance(reply, StoreAnswer):
             with self._lock:
                 answer = self._answers.pop(reply.number, None)
             if answer is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from fairlead.daemon.team._incoming import Incoming
-from fairlead.daemon.team._outgoing import Outgoing
+from fairlead.daemon.team._incoming import IncomingPackets
+from fairlead.daemon.team._outgoing import OutgoingPackets
 from fairlead.daemon.team._snapshots import digest
-from fairlead.team import Changes, RelayRefused, Snapshot, sign_snapshot
+from fairlead.team import Changes, HostSnapshot, RelayRefused, sign_snapshot
 
 if TYPE_CHECKING:
     from fairlead.daemon.team._directory import TeamDirectory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
     from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
-    from fairlead.team import SnapshotKind, Verdict
+    from fairlead.team import MemberStatus, SnapshotKind
     from fairlead.team.relay import Relay
 
 READ_INTERVAL = 30.0
@@ -69,8 +69,8 @@ class TeamConnection:
         self._leases = leases
         self._log = log
         self._settings = settings
-        self._outgoing = Outgoing(relay, service, roster, log)
-        self._incoming = Incoming(relay, service, roster, directory, notices, log, answers)
+        self._outgoing = OutgoingPackets(relay, service, roster, log)
+        self._incoming = IncomingPackets(relay, service, roster, directory, notices, log, answers)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
         self._read_all_at = self._read_registry_at = self._read_snapshots_at = 0.0
         self._pruned_at = monotonic()
@@ -129,13 +129,13 @@ class TeamConnection:
         """Read the hosts and certificates now."""
         self._read_registry()
 
-    def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
+    def certify(self, name: str, status: MemberStatus, fingerprint: str) -> dict[str, Any]:
         """Confirm or remove a host."""
-        host = self.roster.certify(self.relay, name, verdict, fingerprint)
-        if verdict == "removed":
+        host = self.roster.certify(self.relay, name, status, fingerprint)
+        if status == "removed":
             self.relay.delete_host(host.id)  # so that another host can use its name
         self._directory.update_hosts(self._service, self.roster)
-        if verdict == "removed":
+        if status == "removed":
             self._leases.leave(self, host.id)
         self._read_all()
         return {"name": host.name, "state": self.roster.state(host.id)}
@@ -229,7 +229,7 @@ class TeamConnection:
     def _publish_one(self, kind: SnapshotKind, body: bytes) -> None:
         own = self.roster.membership
         version = int((time() + self._log.offset) * 1000)  # by the relay's clock: this host's may be set back
-        snapshot = Snapshot(host=own.host, kind=kind, version=version, body=body)
+        snapshot = HostSnapshot(host=own.host, kind=kind, version=version, body=body)
         self.relay.publish(sign_snapshot(snapshot, own.key, own.team))
 
     def _body(self, kind: SnapshotKind) -> bytes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._roster import Roster
     from fairlead.daemon.team._snapshots import AgentStatuses
     from fairlead.mail import Agent, MessageService
-    from fairlead.team import HostState, Snapshot, SnapshotKind
+    from fairlead.team import HostSnapshot, HostState, SnapshotKind
 
 _UNKNOWN = RemoteHost()
 _CLOCK_TOLERANCE = 2.0
@@ -83,7 +83,7 @@ class TeamDirectory:
                 service.team.give_up(host, f"{name} was removed from the team")
             self._states[host] = state
 
-    def apply_snapshot(self, service: MessageService, roster: Roster, snapshot: Snapshot, offset: float) -> None:
+    def apply_snapshot(self, service: MessageService, roster: Roster, snapshot: HostSnapshot, offset: float) -> None:
         """Use the snapshot of a host if it is a member and has signed it.
 
         `offset` is how many seconds the relay's clock is ahead of this host's.

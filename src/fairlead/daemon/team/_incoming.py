@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.mail.remote import IncomingPacket, Received
+from fairlead.mail.remote import IncomingPacket, ReceiveResult
 from fairlead.team import verify_packet
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PAGE = 200
 
 
-class Incoming:
+class IncomingPackets:
     """Receives the packets for this host, over one connection."""
 
     def __init__(  # noqa: PLR0917 - the parts of the service
@@ -92,12 +92,12 @@ class Incoming:
             [msgspec.structs.replace(_incoming(packet), clock_shift=shift) for packet in packets]
         )
         self._answers.handle_committed()
-        done = [one.seq for one, result in zip(packets, received, strict=True) if result is not Received.GAP]
+        done = [one.seq for one, result in zip(packets, received, strict=True) if result is not ReceiveResult.GAP]
         if done:
             self._service.team.sync()
             self._relay.acknowledge({origin: max(done)})
-        self._log.received += received.count(Received.APPLIED)
-        self._log.repeats += received.count(Received.REPEATED)
+        self._log.received += received.count(ReceiveResult.APPLIED)
+        self._log.repeats += received.count(ReceiveResult.REPEATED)
         return len(done) == len(packets)
 
     def _refuse(self, origin: str, packets: list[Packet], why: str) -> bool:

@@ -19,7 +19,7 @@ _PAGE = 200
 _BATCH = 1000
 
 
-class Outgoing:
+class OutgoingPackets:
     """Pushes the packets of this host, over one connection."""
 
     def __init__(self, relay: Relay, service: MessageService, roster: Roster, log: ConnectionLog) -> None:

@@ -19,7 +19,7 @@ from fairlead.team import (
 )
 
 if TYPE_CHECKING:
-    from fairlead.team import Host, HostState, Membership, Trust, Verdict
+    from fairlead.team import Host, HostState, Membership, MemberStatus, Trust
     from fairlead.team.relay import Relay
 
 
@@ -71,12 +71,12 @@ class Roster:
             else [self.sign_own("member")]
         )
 
-    def sign_own(self, verdict: Verdict) -> Certificate:
+    def sign_own(self, status: MemberStatus) -> Certificate:
         """Return a certificate of this host about itself."""
         own = self.membership
         key = own.key
         statement = Certificate(
-            host=own.host, name=own.name, key=key.public, verdict=verdict, by=own.host, at=round(time(), 3)
+            host=own.host, name=own.name, key=key.public, status=status, by=own.host, at=round(time(), 3)
         )
         return sign_certificate(statement, key, own.team)
 
@@ -114,7 +114,7 @@ class Roster:
         """Return the fingerprint of a host's key."""
         return fingerprint(host.key)
 
-    def certify(self, relay: Relay, name: str, verdict: Verdict, expected: str) -> Host:
+    def certify(self, relay: Relay, name: str, status: MemberStatus, expected: str) -> Host:
         """Sign that a host is a member or was removed. `expected` is the fingerprint that the person has compared."""
         self.read(relay)
         own = self.membership
@@ -123,27 +123,27 @@ class Roster:
                 f"this host is not confirmed itself, so it cannot confirm others; "
                 f"on a host that is, run: fairlead team confirm {own.name}"
             )
-        host = self._named(name, verdict)
+        host = self._named(name, status)
         if expected and fingerprint(host.key) != expected:
             raise RelayRefused(f"the key of {host.name} is another one now; look at fairlead team status again")
         certificate = Certificate(
-            host=host.id, name=host.name, key=host.key, verdict=verdict, by=own.host, at=round(time(), 3)
+            host=host.id, name=host.name, key=host.key, status=status, by=own.host, at=round(time(), 3)
         )
         relay.add_certificate(sign_certificate(certificate, own.key, own.team))
         self.read(relay)
-        wanted = "member" if verdict == "member" else "removed"
+        wanted = "member" if status == "member" else "removed"
         if self.state(host.id) != wanted:
-            raise RelayRefused(f"{host.name} could not be {_DONE[verdict]}: another member has that name or id")
+            raise RelayRefused(f"{host.name} could not be {_DONE[status]}: another member has that name or id")
         return host
 
-    def _named(self, name: str, verdict: Verdict) -> Host:
-        """Return the host with a name. If there are several, return one to which the verdict can be applied."""
+    def _named(self, name: str, status: MemberStatus) -> Host:
+        """Return the host with a name. If there are several, return one to which the status can be applied."""
         named = [host for host in self.hosts.values() if host.name == name]
         if not named:
             names = ", ".join(sorted(host.name for host in self.hosts.values()))
             raise NoSuchHost(f"the team has no host {name!r}; its hosts are {names}")
-        fitting = [host for host in named if self.trust.state_of(host) != _DONE[verdict]]
-        fitting = [host for host in fitting if verdict == "removed" or self.trust.state_of(host) == "pending"]
+        fitting = [host for host in named if self.trust.state_of(host) != _DONE[status]]
+        fitting = [host for host in fitting if status == "removed" or self.trust.state_of(host) == "pending"]
         if not fitting:
             raise NoSuchHost(f"{name} is {self.trust.state_of(named[0])} already")
         return fitting[0]

@@ -325,8 +325,8 @@ class TeamService:
     def _lost(self, error: Exception, *, is_refusal: bool = False) -> None:
         if self._stopping.is_set():
             return
-        self.log.lost(error, is_refusal=is_refusal)
-        self.leases.lost()
+        self.log.note_lost_connection(error, is_refusal=is_refusal)
+        self.leases.note_lost_connection()
         service = self._mail.service_within(0)
         if is_refusal and service is not None:
             self._notices.notify_refusal(service, error)
@@ -354,7 +354,7 @@ class TeamService:
             if service is None:
                 self._stopping.wait(_FIRST_DELAY)
         if service is not None and service is not self._listened:
-            service.team.on_outgoing(self._on_outgoing)
+            service.team.add_outgoing_listener(self._on_outgoing)
             self.answers.attach(service)
             self._listened = service
             self.directory.attach(service, self._load_roster())
@@ -373,7 +373,7 @@ class TeamService:
         welcome = relay.connect(hello)
         roster = self._load_roster()
         roster.membership = membership
-        self.log.connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
+        self.log.note_connected(relay.location, welcome.revision, welcome.offset, welcome.round_trip)
         return TeamConnection(
             relay,
             service,

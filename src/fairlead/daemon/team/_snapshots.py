@@ -17,7 +17,7 @@ from fairlead.daemon.team.answers._published import PublishedQuestions, read_que
 from fairlead.errors import FairleadError
 from fairlead.journal import redact_for_others
 from fairlead.policy import load_user_wide
-from fairlead.sessions import Session, bounded
+from fairlead.sessions import Session, bounded_session
 
 if TYPE_CHECKING:
     from fairlead.daemon.answers._questions import Question
@@ -224,7 +224,7 @@ def _state_name(session: Session | None) -> str:
 
 def _shortened(session: Session) -> Session:
     """Return a session with short texts, and without fields that are useful only on its own host."""
-    session = bounded(session)
+    session = bounded_session(session)
     kept: dict[str, Any] = {
         name: value[:_MAX_TEXT]
         for name in session.__struct_fields__

@@ -30,13 +30,13 @@ class ConnectionLog:
         self.refused = 0
         self.repeats = 0
 
-    def connected(self, location: str, revision: str, offset: float, round_trip: float) -> None:
+    def note_connected(self, location: str, revision: str, offset: float, round_trip: float) -> None:
         """Record a new connection."""
         self.location, self.revision, self.offset, self.round_trip = location, revision, offset, round_trip
         self.connections += 1
         self._enter("connected", "", "")
 
-    def lost(self, error: Exception, *, is_refusal: bool) -> None:
+    def note_lost_connection(self, error: Exception, *, is_refusal: bool) -> None:
         """Record that there is no connection, and why."""
         self._enter("refused" if is_refusal else "unreachable", str(error), type(error).__name__)
 

@@ -10,7 +10,7 @@ from fairlead.doctor._findings import ok, warning, wrong
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.doctor._facts import Daemon, Entry, Facts
+    from fairlead.doctor._facts import DaemonFacts, Facts, FileFacts
     from fairlead.doctor._findings import Finding
 
 _OTHER_USERS = 0o077
@@ -28,7 +28,7 @@ def check_daemon(facts: Facts) -> Iterator[Finding]:
     yield from _check_integrity(facts)
 
 
-def _check_path(daemon: Daemon) -> Iterator[Finding]:
+def _check_path(daemon: DaemonFacts) -> Iterator[Finding]:
     if len(os.fsencode(daemon.socket.path)) > daemon.max_socket_path:
         yield wrong(
             "daemon.path_too_long",
@@ -38,12 +38,12 @@ def _check_path(daemon: Daemon) -> Iterator[Finding]:
         )
 
 
-def _check_permissions(daemon: Daemon) -> Iterator[Finding]:
+def _check_permissions(daemon: DaemonFacts) -> Iterator[Finding]:
     for entry, kind in ((daemon.folder, "folder"), (daemon.socket, "socket"), (daemon.lock, "file")):
         yield from _check_entry(entry, kind, daemon.user)
 
 
-def _check_entry(entry: Entry, kind: str, user: int) -> Iterator[Finding]:
+def _check_entry(entry: FileFacts, kind: str, user: int) -> Iterator[Finding]:
     if entry.kind == "missing":
         return
     is_linked_folder = entry.kind == "link" and kind == "folder"
@@ -66,12 +66,12 @@ def _check_entry(entry: Entry, kind: str, user: int) -> Iterator[Finding]:
         )
 
 
-def _check_answer(daemon: Daemon, version: str) -> Iterator[Finding]:
+def _check_answer(daemon: DaemonFacts, version: str) -> Iterator[Finding]:
     holder = f"pid {daemon.lock_pid}" if daemon.lock_pid else "a process"
     stop = f"kill {daemon.lock_pid}, and kill -9 if it stays" if daemon.lock_pid else f"fuser {daemon.lock.path}"
     if daemon.state == "running":
         yield from _check_version(daemon, version)
-    elif daemon.state in {"silent", "odd"}:
+    elif daemon.state in {"silent", "not a daemon"}:
         yield wrong("daemon.stuck", f"{daemon.error.partition(';')[0]} ({holder})", f"end it: {stop}")
     elif daemon.lock_held:
         yield wrong(
@@ -85,7 +85,7 @@ def _check_answer(daemon: Daemon, version: str) -> Iterator[Finding]:
         yield ok("daemon", "not running, which is fine: the next event starts it")
 
 
-def _check_version(daemon: Daemon, version: str) -> Iterator[Finding]:
+def _check_version(daemon: DaemonFacts, version: str) -> Iterator[Finding]:
     if daemon.version == version:
         yield ok("daemon", f"running: pid {daemon.pid}, version {version}, at {daemon.socket.path}")
     else:
@@ -96,7 +96,7 @@ def _check_version(daemon: Daemon, version: str) -> Iterator[Finding]:
         )
 
 
-def _check_other_daemons(daemon: Daemon) -> Iterator[Finding]:
+def _check_other_daemons(daemon: DaemonFacts) -> Iterator[Finding]:
     listening = [other.pid for other in daemon.processes if other.listens]
     if len(listening) > 1:
         pids = " and ".join(map(str, sorted(listening)))
@@ -128,9 +128,9 @@ def _check_reach(facts: Facts) -> Iterator[Finding]:
             f"an event started a daemon, but it did not come up{log}",
             "run it in the foreground to see why: fairlead daemon run",
         )
-    routes = {run.route for run in hook_runs.runs if run.is_ours and run.route in {"daemon", "cold"}}
+    routes = {run.route for run in hook_runs.runs if run.is_ours and run.route in {"daemon", "no daemon"}}
     is_same_version = facts.daemon.state == "running" and facts.daemon.version == facts.version
-    if is_same_version and routes == {"cold"}:
+    if is_same_version and routes == {"no daemon"}:
         yield wrong(
             "daemon.not_reached",
             "a daemon is running, but it answered no hook: each was handled without it",

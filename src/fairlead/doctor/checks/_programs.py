@@ -10,7 +10,7 @@ from fairlead.doctor._findings import ok, warning, wrong
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.doctor._facts import Facts, Program
+    from fairlead.doctor._facts import Facts, ProgramFacts
     from fairlead.doctor._findings import Finding
 
 _REINSTALL = "pip install --force-reinstall fairlead"
@@ -34,7 +34,7 @@ def check_path(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _check_launcher(program: Program, version: str) -> Iterator[Finding]:
+def _check_launcher(program: ProgramFacts, version: str) -> Iterator[Finding]:
     hook = program.hook
     if not program.is_there:
         yield wrong("launcher.missing", f"{hook} does not exist", f"{_INSTALL}; or {_REINSTALL}")
@@ -46,7 +46,7 @@ def _check_launcher(program: Program, version: str) -> Iterator[Finding]:
         yield wrong("launcher.version", f"{hook} has version {program.version}, and this is {version}", _REINSTALL)
 
 
-def _check_python(program: Program, version: str) -> Iterator[Finding]:
+def _check_python(program: ProgramFacts, version: str) -> Iterator[Finding]:
     python, imports = program.python, program.imports
     if not program.python_there:
         yield wrong("python.missing", f"{python}, which the hooks use, does not exist", _INSTALL)
@@ -64,7 +64,7 @@ def _check_python(program: Program, version: str) -> Iterator[Finding]:
         )
 
 
-def _check_start(program: Program, version: str) -> Iterator[Finding]:
+def _check_start(program: ProgramFacts, version: str) -> Iterator[Finding]:
     if program.start.exit_code != 0 or program.start.output != f"fairlead {version}":
         result = program.start
         message = result.error or result.output or f"it ended with exit code {result.exit_code}"

@@ -12,7 +12,7 @@ from fairlead.doctor._findings import ok, skipped, warning, wrong
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairlead.doctor._facts import Facts, Run
+    from fairlead.doctor._facts import Facts, HookRunFacts
     from fairlead.doctor._findings import Finding
 
 SLOW_WITHOUT_DAEMON = 2.0
@@ -20,14 +20,14 @@ SLOW_WITHOUT_DAEMON = 2.0
 
 _BLOCKED = 2
 _FAILURE_PREFIXES = ("fairlead cannot ", "The policy cannot be read", "fairlead: internal error")
-_ROUTE_LABELS = {"daemon": "daemon", "cold": "no daemon", "apart": "isolated, no daemon"}
+_ROUTE_LABELS = {"daemon": "daemon", "no daemon": "no daemon", "isolated": "isolated, no daemon"}
 
 
 def check_runs(facts: Facts) -> Iterator[Finding]:
     """Yield a finding for each of our hooks: whether it answered, and how fast."""
     for run in facts.hook_runs.runs:
         if run.is_ours:
-            yield _check_own_hook(run)
+            yield _check_our_hook(run)
 
 
 def check_foreign(facts: Facts) -> Iterator[Finding]:
@@ -37,12 +37,12 @@ def check_foreign(facts: Facts) -> Iterator[Finding]:
             yield _check_foreign_hook(run)
 
 
-def level_of(run: Run) -> str:
+def level_of(run: HookRunFacts) -> str:
     """Return the level of the finding that `check_runs` or `check_foreign` yields for a run."""
-    return (_check_own_hook(run) if run.is_ours else _check_foreign_hook(run)).level
+    return (_check_our_hook(run) if run.is_ours else _check_foreign_hook(run)).level
 
 
-def _check_own_hook(run: Run) -> Finding:
+def _check_our_hook(run: HookRunFacts) -> Finding:
     check, name = f"run.{run.event}", f"{run.event:<20}"
     if run.route is None:
         return skipped(check, f"{name}not run: {run.error}", _how_to_run(run))
@@ -58,11 +58,11 @@ def _check_own_hook(run: Run) -> Finding:
     return ok(check, f"{name}{time}")
 
 
-def _how_to_run(run: Run) -> str:
+def _how_to_run(run: HookRunFacts) -> str:
     return "--run-foreign runs it" if "may do anything" in run.error else ""
 
 
-def _problem(run: Run) -> str:
+def _problem(run: HookRunFacts) -> str:
     """Return why the client would not accept the answer; "" if it would."""
     if run.error:
         return run.error
@@ -82,7 +82,7 @@ def _is_answer(stdout: bytes) -> bool:
         return False
 
 
-def _check_foreign_hook(run: Run) -> Finding:
+def _check_foreign_hook(run: HookRunFacts) -> Finding:
     name = f"{run.event:<20}{run.program} ({run.scope})"
     if run.route is None:
         return skipped("foreign", f"{name}: not run: {run.error}", _how_to_run(run))

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fairlead.clients import InstalledHook, InstallStatus
-    from fairlead.doctor._facts import Client, Facts
+    from fairlead.doctor._facts import ClientFacts, Facts
     from fairlead.doctor._findings import Finding
 
 
 _QUESTION_EVENT = "PermissionRequest"
 
 
-def check_client(client: Client) -> Iterator[Finding]:
+def check_client(client: ClientFacts) -> Iterator[Finding]:
     """Yield a finding about the client: whether it can start our hooks, and whether we know its events."""
     version, installer = client.version, client_named(client.name).installer
     newest = max(event.since for event in installer.EVENTS.values())  # the newest version whose events are known

@@ -11,7 +11,7 @@ from fairlead.doctor._findings import ok, skipped, warning, wrong
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fairlead.doctor._facts import Daemon, Database, Facts, Policy, State
+    from fairlead.doctor._facts import DaemonFacts, DatabaseFacts, Facts, PolicyFacts, StateFacts
     from fairlead.doctor._findings import Finding
     from fairlead.policy import FileTrust, HookFileState
 
@@ -41,7 +41,7 @@ def check_state(facts: Facts) -> Iterator[Finding]:
         yield warning("state.log", f"the daemon's log ends with: {state.last_log_line}", f"see {state.log}")
 
 
-def _check_folder(state: State) -> Iterator[Finding]:
+def _check_folder(state: StateFacts) -> Iterator[Finding]:
     path = state.folder.path
     if state.write_error:
         yield wrong(
@@ -58,7 +58,7 @@ def _check_folder(state: State) -> Iterator[Finding]:
         yield ok("state", f"{path}: writable{free}")
 
 
-def _check_spool(state: State, daemon: Daemon) -> Iterator[Finding]:
+def _check_spool(state: StateFacts, daemon: DaemonFacts) -> Iterator[Finding]:
     if state.spooled >= state.max_spooled:
         yield wrong(
             "state.spool_full", f"the spool is full: {state.spooled} events wait, and no more fit", _EMPTY_SPOOL
@@ -81,11 +81,11 @@ def _check_spool(state: State, daemon: Daemon) -> Iterator[Finding]:
         )
 
 
-def _has_no_space(state: State) -> bool:
+def _has_no_space(state: StateFacts) -> bool:
     return bool(state.write_error) or (state.free_bytes is not None and state.free_bytes < NO_SPACE)
 
 
-def _check_database(name: str, database: Database, state: State) -> Iterator[Finding]:
+def _check_database(name: str, database: DatabaseFacts, state: StateFacts) -> Iterator[Finding]:
     file, has_no_space = database.file, _has_no_space(state)
     if database.problem:
         fix = "fairlead daemon stop, then fairlead daemon start: it copies what can be read, and keeps the damaged file"
@@ -114,7 +114,7 @@ def _check_database(name: str, database: Database, state: State) -> Iterator[Fin
         )
 
 
-def check_policy(policy: Policy) -> Iterator[Finding]:
+def check_policy(policy: PolicyFacts) -> Iterator[Finding]:
     """Yield findings about the policy: whether its files are valid, which version applies, and what is trusted."""
     more = f" (and {len(policy.errors) - 1} more)" if len(policy.errors) > 1 else ""
     if policy.is_unusable:
@@ -163,7 +163,7 @@ def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
             yield warning("policy.session", text, f"fairlead trust {file}, or start them again")
 
 
-def _check_hooks(policy: Policy) -> Iterator[Finding]:
+def _check_hooks(policy: PolicyFacts) -> Iterator[Finding]:
     """Yield findings about hook files: those that run, and those that deny events because they are not trusted."""
     trusted = [hook.file for hook in policy.hooks if hook.state == "trusted"]
     if trusted:
@@ -176,7 +176,7 @@ def _check_hooks(policy: Policy) -> Iterator[Finding]:
             yield wrong(f"policy.hook_{hook.state}", text, advice)
 
 
-def _removal(hook: HookFileState, policy: Policy) -> str:
+def _removal(hook: HookFileState, policy: PolicyFacts) -> str:
     """Return the command that takes a hook file out of its policy, with a `cd` if that is not the nearest policy."""
     if hook.policy == policy.user_wide:
         return f"fairlead hooks remove --user {quote(hook.file)}"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairlead.daemon import MAX_SOCKET_PATH, NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import Daemon, Entry, EntryKind, OtherDaemon
+from fairlead.doctor._facts import DaemonFacts, EntryKind, FileFacts, OtherDaemonFacts
 from fairlead.ipc import DaemonUnavailable, request
 from fairlead.paths import FOLDER_VARIABLES, runtime_folder, socket_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "odd"]
+_DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "not a daemon"]
 
 _TIMEOUT = 3.0
 """Seconds. An answer usually takes a millisecond, but a daemon that has just started on a busy machine is not stuck."""
@@ -33,12 +33,12 @@ _KINDS: tuple[tuple[Any, EntryKind], ...] = (
 )
 
 
-def probe_daemon(environ: Mapping[str, str]) -> Daemon:
+def probe_daemon(environ: Mapping[str, str]) -> DaemonFacts:
     """Return the facts about the daemon. Starts and ends no process."""
     folder, socket = runtime_folder(), socket_file()
     state, error, status = _request_status(socket)
     held, pid = _read_lock(f"{folder}/daemon.lock")
-    return Daemon(
+    return DaemonFacts(
         folder=entry(folder),
         socket=entry(socket),
         lock=entry(f"{folder}/daemon.lock"),
@@ -64,14 +64,14 @@ def _integrity_limits(status: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{folders}: {limit}" for limit in limits if limit)
 
 
-def entry(path: str) -> Entry:
+def entry(path: str) -> FileFacts:
     """Return the kind, permissions and owner of a directory entry. Links are not followed."""
     try:
         status = os.lstat(path)
     except OSError:
-        return Entry(path)
+        return FileFacts(path)
     kind: EntryKind = next((kind for is_kind, kind in _KINDS if is_kind(status.st_mode)), "other")
-    return Entry(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
+    return FileFacts(path, kind, stat.S_IMODE(status.st_mode), status.st_uid)
 
 
 def status_of(socket: str) -> dict[str, Any] | None:
@@ -88,10 +88,10 @@ def _request_status(socket: str) -> tuple[_DaemonState, str, dict[str, Any]]:
             return "down", "", {}
         if isinstance(cause, ConnectionRefusedError):
             return "refused", str(error), {}
-        return ("silent" if isinstance(cause, TimeoutError) else "odd"), str(error), {}
+        return ("silent" if isinstance(cause, TimeoutError) else "not a daemon"), str(error), {}
     except (ValueError, OSError) as error:
-        return "odd", f"what answers at {socket} is not a daemon: {error}", {}
-    return ("running", "", status) if isinstance(status, dict) else ("odd", f"{socket}: {status!r}", {})
+        return "not a daemon", f"what answers at {socket} is not a daemon: {error}", {}
+    return ("running", "", status) if isinstance(status, dict) else ("not a daemon", f"{socket}: {status!r}", {})
 
 
 def _read_lock(path: str) -> tuple[bool, int]:
@@ -114,7 +114,7 @@ def _read_lock(path: str) -> tuple[bool, int]:
 # -- other daemons: only with /proc ----------------------------------------------------------------------
 
 
-def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]:
+def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemonFacts]:
     """Yield the daemons of this user that listen for this home, or have this home but another folder variable."""
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
@@ -126,7 +126,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemon]
             is_split = different and not {"HOME", "FAIRLEAD_HOME", "XDG_STATE_HOME"} & set(different)
             listens = bool(_sockets(process) & listeners)
             if is_split or listens:
-                yield OtherDaemon(int(process.name), listens, different)
+                yield OtherDaemonFacts(int(process.name), listens, different)
 
 
 def _is_forked(process: Path) -> bool:

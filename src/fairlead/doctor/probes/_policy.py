@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from fairlead.doctor._facts import Policy
+from fairlead.doctor._facts import PolicyFacts
 from fairlead.errors import FairleadError
 from fairlead.events import parse
 from fairlead.policy import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Diagnostic, Layer
 
 
-def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
+def probe_policy(cwd: str) -> tuple[PolicyFacts, tuple[Layer, ...]]:
     """Return the facts about the policy, and the layers that apply; no layers if the policy is unusable.
 
     The last good version of an invalid file applies.
@@ -37,16 +38,15 @@ def probe_policy(cwd: str) -> tuple[Policy, tuple[Layer, ...]]:
     try:
         files = tuple(dict.fromkeys(policy.file for policy in find_policy_files(cwd, also_deleted=True)))
     except PolicyError as error:
-        return Policy(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
+        return PolicyFacts(errors=tuple(map(_location, error.mistakes)), is_unusable=True), ()
     errors = _errors(cwd)
-    checked = () if errors else find_policy_files(cwd)
-    checked_files = dict.fromkeys(policy.file for policy in checked)
-    hints = tuple(_location(hint) for file in checked_files for hint in find_hints(file))
+    current = [] if errors else [file for file in files if os.path.exists(file)]
+    hints = tuple(_location(hint) for file in current for hint in find_hints(file))
     try:
         loaded = load_policy(cwd, validating=True)
     except PolicyError as error:
-        return Policy(files, errors or tuple(map(_location, error.mistakes)), is_unusable=True), ()
-    policy = Policy(
+        return PolicyFacts(files, errors or tuple(map(_location, error.mistakes)), is_unusable=True), ()
+    policy = PolicyFacts(
         files,
         errors,
         hints,
@@ -85,8 +85,12 @@ def _errors(cwd: str) -> tuple[str, ...]:
     return ()
 
 
-def is_in_use(files: Sequence[str]) -> bool:
-    """Return whether each of these policy files has decided an event. Such a file applies even if it is deleted."""
+def have_decided_events(files: Sequence[str]) -> bool:
+    """Return whether each of these files has decided an event before; `True` if there are none.
+
+    From its first event on a file applies even if it is deleted. So a file that has decided none must not begin with
+    an event of the doctor.
+    """
     return all(map(has_decided_events, files))
 
 

@@ -19,7 +19,7 @@ from fairlead.clients import (
     is_python_launcher,
     launcher_folders,
 )
-from fairlead.doctor._facts import Client, Program, ProgramResult
+from fairlead.doctor._facts import ClientFacts, ProgramFacts, ProgramResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ _VERSION_PATTERNS = (rb"fairlead-version: (\d[\w.+-]*)", rb'^VERSION = "(\d[\w.+
 _PRINT_VERSION = "import fairlead; print(fairlead.__version__)"
 
 
-def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[Program, ...]:
+def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[ProgramFacts, ...]:
     """Return each launcher that a hook of ours starts, with its Python; else the one of this installation."""
     pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(hook.words)))
     if not pairs and (own := own_launcher()):
@@ -49,10 +49,10 @@ def own_launcher() -> str:
         return ""
 
 
-def probe_client(name: str, version: tuple[int, int, int] | None) -> Client:
+def probe_client(name: str, version: tuple[int, int, int] | None) -> ClientFacts:
     """Return the client on the PATH. It is run to find out its version, unless `version` is given."""
     installer = client_named(name).installer
-    return Client(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
+    return ClientFacts(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
 
 
 def others_on_path() -> tuple[str, ...]:
@@ -76,10 +76,10 @@ def _pair(argv: Sequence[str]) -> tuple[str, str]:
     return hook, str(next((file for name in ("python3", "python") if (file := folder / name).exists()), sys.executable))
 
 
-def _probe_program(hook: str, python: str) -> Program:
+def _probe_program(hook: str, python: str) -> ProgramFacts:
     is_there, python_there = Path(hook).is_file(), is_program(python)
     options = ["--python", python] if Path(hook).name == LAUNCHER else []
-    return Program(
+    return ProgramFacts(
         hook=hook,
         python=python,
         is_there=is_there,

@@ -22,7 +22,7 @@ import msgspec
 
 from fairlead.clients import DEFAULT_CLIENT, client_named
 from fairlead.daemon import NO_DAEMON_VARIABLE
-from fairlead.doctor._facts import SLOW_SECONDS, HookRuns, Route, Run
+from fairlead.doctor._facts import SLOW_SECONDS, HookRunFacts, HookRuns, RunRoute
 from fairlead.doctor.probes._daemon import status_of
 from fairlead.doctor.probes._policy import has_side_effects
 from fairlead.errors import FairleadError
@@ -109,18 +109,18 @@ class _HookRunner:
         self.started_daemon = False
         self.daemon_came_up = True
 
-    def run(self, hook: InstalledHook) -> Run:
-        run = Run(hook.event, hook.scope, hook.program, hook.is_ours)
+    def run(self, hook: InstalledHook) -> HookRunFacts:
+        run = HookRunFacts(hook.event, hook.scope, hook.program, hook.is_ours)
         if reason := _skip_reason(hook, run_foreign=self._context.run_foreign):
             return msgspec.structs.replace(run, error=reason)
         if monotonic() > self._deadline:
             return msgspec.structs.replace(run, error="the hooks before it took too long")
         if not self._may_run_here(hook):
-            return self._run_once(hook, run, "apart")
+            return self._run_once(hook, run, "isolated")
         if not hook.is_ours:
-            return self._run_once(hook, run, "cold")
+            return self._run_once(hook, run, "no daemon")
         before = self._journal_end()
-        run = self._run_once(hook, run, "cold")
+        run = self._run_once(hook, run, "no daemon")
         if self._was_answered_by_daemon(before):
             run = msgspec.structs.replace(run, route="daemon")
             for _ in range(_MORE_RUNS):  # a slow run may be chance, as on a busy machine
@@ -143,18 +143,20 @@ class _HookRunner:
     def _transcript(self) -> str:
         return f"{self._scratch}/transcript.jsonl"
 
-    def _run_once(self, hook: InstalledHook, run: Run, route: Route) -> Run:
-        cwd = self._scratch if route == "apart" else self._context.cwd
+    def _run_once(self, hook: InstalledHook, run: HookRunFacts, route: RunRoute) -> HookRunFacts:
+        cwd = self._scratch if route == "isolated" else self._context.cwd
         payload = msgspec.json.encode(sample_payload(hook.event, cwd, self._transcript(), self._context.client))
         seconds = min(hook.timeout or _MAX_SECONDS, _MAX_SECONDS)
         outcome = run_program(hook.argv, payload, cwd, self._environment(route), seconds)
         return msgspec.structs.replace(run, route=route, **outcome)
 
-    def _environment(self, route: Route) -> dict[str, str]:
+    def _environment(self, route: RunRoute) -> dict[str, str]:
         """Return the environment that the client sets for a hook, without variables of a session above this process."""
         env = {name: value for name, value in self._context.environ.items() if name not in _NOT_THIS_SESSION}
         env = client_named(self._context.client).installer.hook_environment(env, DOCTOR_SESSION, self._context.cwd)
-        return env | ({"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "apart" else {})
+        return env | (
+            {"FAIRLEAD_HOME": f"{self._scratch}/home", NO_DAEMON_VARIABLE: "1"} if route == "isolated" else {}
+        )
 
     # -- the daemon --------------------------------------------------------------------------------------
 
@@ -193,12 +195,12 @@ def _skip_reason(hook: InstalledHook, *, run_foreign: bool) -> str:
         return ""
     if not hook.is_ours:
         return "it is not ours, and may do anything"
-    if own := _own_options(hook.words):
+    if own := _user_hook_options(hook.words):
         return f"{own[0]} runs hooks of your own, which may do anything"
     return ""
 
 
-def _own_options(argv: Sequence[str]) -> list[str]:
+def _user_hook_options(argv: Sequence[str]) -> list[str]:
     rest = iter(argv[2:])
     return [word for word in rest if word not in {"--python", "--client"} or not next(rest, "")]
 

@@ -15,7 +15,7 @@ from time import monotonic
 from urllib.parse import quote
 
 from fairlead.daemon import daemon_log_file
-from fairlead.doctor._facts import Database, State
+from fairlead.doctor._facts import DatabaseFacts, StateFacts
 from fairlead.doctor.probes._daemon import entry
 from fairlead.journal import MAX_SPOOL_FILES, count_spooled, journal_folder, spool_folder
 from fairlead.paths import state_folder
@@ -31,10 +31,10 @@ _LOG_TAIL = 4096
 _STARTED = "fairlead: listening at "
 
 
-def probe_state() -> State:
+def probe_state() -> StateFacts:
     """Return the facts about the state folder."""
     folder = state_folder()
-    return State(
+    return StateFacts(
         folder=entry(folder),
         write_error=_write_error(folder),
         free_bytes=_free_bytes(folder),
@@ -98,17 +98,17 @@ def _last_log_line(path: str) -> str:
 # -- the databases ---------------------------------------------------------------------------------------
 
 
-def _database(file: str) -> Database:
+def _database(file: str) -> DatabaseFacts:
     set_aside = tuple(
         sorted(str(path) for path in Path(file).parent.glob(f"{Path(file).name}.damaged-*") if _is_database(path))
     )
     if not os.path.lexists(file):
-        return Database(file, set_aside=set_aside)
+        return DatabaseFacts(file, set_aside=set_aside)
     from fairlead.store import HEAD_REVISION, known_revisions
 
     revision, problem, was_checked = _check_database(file)
     is_known_revision = revision in {"", HEAD_REVISION} or revision in known_revisions()
-    return Database(file, True, revision, HEAD_REVISION, is_known_revision, problem, was_checked, set_aside)  # noqa: FBT003 - it is there
+    return DatabaseFacts(file, True, revision, HEAD_REVISION, is_known_revision, problem, was_checked, set_aside)  # noqa: FBT003 - it is there
 
 
 def _is_database(path: Path) -> bool:

@@ -82,7 +82,7 @@ class MessagePacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     reply_to: Origin | None = None
 
 
-class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DeliveryReceipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a delivery on the recipient's host."""
 
     number: Number
@@ -101,7 +101,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ReceiptPacket(msgspec.Struct, frozen=True):
     """Receipts in the order in which the deliveries changed."""
 
-    receipts: Annotated[tuple[Receipt, ...], Meta(max_length=MAX_RECEIPTS)]
+    receipts: Annotated[tuple[DeliveryReceipt, ...], Meta(max_length=MAX_RECEIPTS)]
 
 
 class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,7 +117,7 @@ class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """Its former names."""
 
 
-class HostSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentsAndTopics(msgspec.Struct, frozen=True, omit_defaults=True):
     """The agents and topics of a host."""
 
     agents: tuple[AgentInfo, ...] = ()
@@ -128,7 +128,7 @@ class HostSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
 encode = msgspec.json.Encoder().encode
 _decode_message = msgspec.json.Decoder(MessagePacket).decode
 _decode_receipts = msgspec.json.Decoder(ReceiptPacket).decode
-_decode_snapshot = msgspec.json.Decoder(HostSnapshot).decode
+_decode_snapshot = msgspec.json.Decoder(AgentsAndTopics).decode
 
 
 def decode_message(body: bytes) -> MessagePacket:
@@ -143,7 +143,7 @@ def decode_message(body: bytes) -> MessagePacket:
     return packet
 
 
-def decode_receipts(body: bytes) -> tuple[Receipt, ...]:
+def decode_receipts(body: bytes) -> tuple[DeliveryReceipt, ...]:
     """Return the receipts of a packet. Raises `ValueError` if a field is invalid."""
     receipts = _decode_receipts(body).receipts
     times = (time for receipt in receipts for time in (receipt.shown, receipt.read, receipt.answered, receipt.bounced))
@@ -152,12 +152,12 @@ def decode_receipts(body: bytes) -> tuple[Receipt, ...]:
     return receipts
 
 
-def decode_snapshot(body: bytes) -> HostSnapshot:
+def decode_snapshot(body: bytes) -> AgentsAndTopics:
     """Return the snapshot of a host; an empty one if it cannot be decoded."""
     try:
-        return _decode_snapshot(body) if body else HostSnapshot()
+        return _decode_snapshot(body) if body else AgentsAndTopics()
     except ValueError:
-        return HostSnapshot()
+        return AgentsAndTopics()
 
 
 def _is_time(value: float) -> bool:

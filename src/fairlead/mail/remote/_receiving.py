@@ -16,7 +16,7 @@ from fairlead.mail._notices import ENDED_REASON
 from fairlead.mail._storage import OutgoingMessage
 from fairlead.mail._types import FAIRLEAD, FIRST_REMOTE_ID, Message
 from fairlead.mail.remote import _packets as packets
-from fairlead.mail.remote._packets import MessagePacket, Origin, Receipt, ReceiptPacket
+from fairlead.mail.remote._packets import DeliveryReceipt, MessagePacket, Origin, ReceiptPacket
 from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, ReceivedMessage, RefusedPacket
 from fairlead.text import replace_surrogates
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_WHY = 200
 
 
-class Received(Enum):
+class ReceiveResult(Enum):
     """The result of applying a packet."""
 
     APPLIED = "applied"
@@ -79,14 +79,14 @@ class Receiver:
         self._now = now
         self.handlers: dict[str, Callable[[str, bytes], None]] = {}
 
-    def receive(self, incoming: Sequence[IncomingPacket]) -> list[Received]:
+    def receive(self, incoming: Sequence[IncomingPacket]) -> list[ReceiveResult]:
         """Apply packets in one transaction, and return the result of each."""
         links = self._team.links()
         applied = {packet.origin: links[packet.origin].applied if packet.origin in links else 0 for packet in incoming}
         state = _BatchState(ReceivedBatch(), applied, self._cache.last_message + 1)
         self._look_up(state, incoming)
         results = [self._receive(state, packet) for packet in incoming]
-        if Received.APPLIED in results or state.batch.applied:
+        if ReceiveResult.APPLIED in results or state.batch.applied:
             self._team.apply(state.batch, self._now())
             self._record(state.batch)
         return results
@@ -105,27 +105,27 @@ class Receiver:
             state.origins.update(self._team.find_origins(named))
             state.threads.update(self._team.find_threads(threads))
 
-    def _receive(self, state: _BatchState, packet: IncomingPacket) -> Received:
+    def _receive(self, state: _BatchState, packet: IncomingPacket) -> ReceiveResult:
         order = self._check_order(state, packet)
-        if order is not Received.APPLIED:
+        if order is not ReceiveResult.APPLIED:
             return order
         try:
             result = self._apply(state, packet)
         except ValueError as error:
             self._refuse(state, packet, str(error))
-            result = Received.REFUSED
+            result = ReceiveResult.REFUSED
         state.applied[packet.origin] = state.batch.applied[packet.origin] = packet.seq
         return result
 
-    def _check_order(self, state: _BatchState, packet: IncomingPacket) -> Received:
+    def _check_order(self, state: _BatchState, packet: IncomingPacket) -> ReceiveResult:
         """Return `APPLIED` if a packet is the next one of its origin, else `REPEATED` or `GAP`."""
         applied = state.applied[packet.origin]
         if packet.seq <= applied:
-            return Received.REPEATED
+            return ReceiveResult.REPEATED
         is_next = packet.seq == applied + 1 and self._hosts.get(packet.origin) is not None
-        return Received.APPLIED if is_next else Received.GAP
+        return ReceiveResult.APPLIED if is_next else ReceiveResult.GAP
 
-    def _apply(self, state: _BatchState, packet: IncomingPacket) -> Received:
+    def _apply(self, state: _BatchState, packet: IncomingPacket) -> ReceiveResult:
         if packet.kind == packets.MESSAGE:
             return self._apply_message(state, packet)
         if packet.kind == packets.RECEIPT:
@@ -134,22 +134,22 @@ class Receiver:
             self.handlers[packet.kind](packet.origin, packet.body)
         elif packet.kind != packets.VOID:
             raise ValueError("a kind of packet that this version does not know")
-        return Received.APPLIED
+        return ReceiveResult.APPLIED
 
     # -- messages --------------------------------------------------------------------------------------
 
-    def _apply_message(self, state: _BatchState, incoming: IncomingPacket) -> Received:
+    def _apply_message(self, state: _BatchState, incoming: IncomingPacket) -> ReceiveResult:
         packet = state.decoded.get((incoming.origin, incoming.seq)) or packets.decode_message(incoming.body)
         origin = Origin(incoming.origin, packet.number)
         if self._find_origin(state, origin):
-            return Received.REPEATED
+            return ReceiveResult.REPEATED
         here = [agent for number in packet.recipients if (agent := self._cache.agents.get(number))]
         here = [agent for agent in here if agent.id != FAIRLEAD.id]
         missing = [number for number in packet.recipients if all(agent.id != number for agent in here)]
         if missing:
             self._bounce(state, incoming, packet, missing)
         if not here:
-            return Received.APPLIED
+            return ReceiveResult.APPLIED
         sender = self._hosts.ensure(incoming.origin, packet.sender.id, packet.sender.name, packet.sender.project)
         number = state.next_id()
         thread, is_new_thread = self._thread(state, packet.thread, number)
@@ -170,7 +170,7 @@ class Receiver:
             )
         )
         state.origins[origin] = number
-        return Received.APPLIED
+        return ReceiveResult.APPLIED
 
     def _message(self, state: _BatchState, packet: MessagePacket, shift: float, number: int, thread: int) -> Message:
         reply_to = self._find_origin(state, packet.reply_to) if packet.reply_to else 0
@@ -212,7 +212,7 @@ class Receiver:
     ) -> None:
         why = f"there is no such agent on {self._hosts.local_name}"
         receipts = [
-            Receipt(number=packet.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
+            DeliveryReceipt(number=packet.number, recipient=number, stage="bounced", bounced=self._now(), why=why)
             for number in missing
         ]
         for first in range(0, len(receipts), packets.MAX_RECEIPTS):
@@ -247,7 +247,7 @@ class Receiver:
             self._cache.note_outgoing()
 
 
-def _shifted(receipt: Receipt, shift: float) -> Receipt:
+def _shifted(receipt: DeliveryReceipt, shift: float) -> DeliveryReceipt:
     times = {name: getattr(receipt, name) for name in ("shown", "read", "answered", "bounced")}
     moved = {name: max(0.0, time + shift) for name, time in times.items() if time}
     texts = {"event": replace_surrogates(receipt.event), "why": replace_surrogates(receipt.why)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from fairlead.mail._storage import HostRecord, OutgoingMessage
-from fairlead.mail.remote._packets import Origin, Receipt
+from fairlead.mail.remote._packets import DeliveryReceipt, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +78,7 @@ class ReceivedBatch(msgspec.Struct, kw_only=True):
     """The changes by a batch of packets, stored in one transaction."""
 
     messages: list[ReceivedMessage] = []
-    receipts: list[tuple[int, int, Receipt]] = []
+    receipts: list[tuple[int, int, DeliveryReceipt]] = []
     """Tuples of the message, the local id of the recipient, and the receipt."""
     replies: list[NewPacket] = []
     refused: list[RefusedPacket] = []

@@ -16,7 +16,7 @@ from fairlead.mail._errors import MailError
 from fairlead.mail._storage import HostRecord
 from fairlead.mail.remote._bounce_notices import build_bounce_notices
 from fairlead.mail.remote._hosts import TeamHosts
-from fairlead.mail.remote._packets import AgentInfo, HostSnapshot, encode
+from fairlead.mail.remote._packets import AgentInfo, AgentsAndTopics, encode
 from fairlead.mail.remote._receiving import Receiver
 from fairlead.mail.remote._storage import NewPacket, ReceivedBatch, RefusedPacket
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.mail._cache import MailCache
     from fairlead.mail._storage import MailStorage
     from fairlead.mail._types import Delivery
-    from fairlead.mail.remote._receiving import IncomingPacket, Received
+    from fairlead.mail.remote._receiving import IncomingPacket, ReceiveResult
     from fairlead.mail.remote._storage import Backlog, Link, OutgoingPacket, TeamStorage
 
 _ENDED_SECONDS = 7 * 86_400.0
@@ -107,7 +107,7 @@ class TeamMail:
             )
             for agent in listed
         ]
-        return encode(HostSnapshot(tuple(infos), topics))
+        return encode(AgentsAndTopics(tuple(infos), topics))
 
     def topic_names(self) -> set[str]:
         """Return the topics that have living subscribers on other hosts."""
@@ -119,7 +119,7 @@ class TeamMail:
 
     # -- sending ---------------------------------------------------------------------------------------
 
-    def on_outgoing(self, listener: Callable[[], None]) -> None:
+    def add_outgoing_listener(self, listener: Callable[[], None]) -> None:
         """Call a listener after each commit that may have stored data for another host, in the committing thread.
 
         The listener must be quick. In rare cases it is called without need, or not called: then the next
@@ -166,7 +166,7 @@ class TeamMail:
         """
         self._receiver.handlers[kind] = handler
 
-    def receive(self, packets: Sequence[IncomingPacket]) -> list[Received]:
+    def receive(self, packets: Sequence[IncomingPacket]) -> list[ReceiveResult]:
         """Apply packets whose signatures were verified, in one transaction; return the result of each.
 
         Only the packet with the next number of its origin is applied. Recipients that wait for mail are shown the

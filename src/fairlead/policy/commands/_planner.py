@@ -15,7 +15,7 @@ from fairlead.policy.commands._pattern_search import PatternSearch
 from fairlead.policy.commands._plan import Plan, Step
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._types import Command, ListSection, PatternSection, Policy
-from fairlead.structs import LIGHT, Struct
+from fairlead.structs import LIGHT, Struct, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or not LIGHT:
@@ -105,21 +105,37 @@ def plan_commands(event: Event, layers: tuple[Layer, ...], *, read: _prompts.Rea
     if kind is None or not (kind.always or any(_has_commands(layer.policy, kind) for layer in layers)):
         return Plan(event_name=event.event_name, session_id=event.session_id)
     commands = _matching_commands(event, layers, kind)
-    return _plan(
+    plan = _plan(
         event,
         tuple(_step(layer, pattern, command) for layer, pattern, command in commands),
         on_failure="never" if _is_managed(event) else kind.on_failure,
         shown=kind.shown,
         log=_log(event, layers, kind, commands),
-        **_stop_fields(event, layers),
-        **_subagent_start_fields(event, layers),
     )
+    fields = _stop_fields(event, layers) | _subagent_start_fields(event, layers)
+    return replace(plan, **fields) if fields else plan
 
 
-def _plan(event: Event, steps: tuple[Step, ...], **rest: Any) -> Plan:
-    extra = rest.pop("more_env", {})
-    env = event_variables(event, **extra) if steps else {}
-    return Plan(event_name=event.event_name, session_id=event.session_id, steps=steps, env=env, **rest)
+def _plan(
+    event: Event,
+    steps: tuple[Step, ...],
+    *,
+    on_failure: OnFailure,
+    shown: Shown = "log",
+    log: tuple[str, ...],
+    more_env: dict[str, str] | None = None,
+) -> Plan:
+    """Return a plan with the variables of the event and `more_env`, if there are steps."""
+    env = event_variables(event, **(more_env or {})) if steps else {}
+    return Plan(
+        event_name=event.event_name,
+        session_id=event.session_id,
+        steps=steps,
+        env=env,
+        on_failure=on_failure,
+        shown=shown,
+        log=log,
+    )
 
 
 def matching_patterns(commands: Iterable[str], subjects: tuple[str, ...]) -> Iterator[str]:
@@ -269,15 +285,15 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
         if command.pattern is None or search.finds(command.pattern, case_insensitive=command.case_insensitive)
     ]
     steps += [_step(*command) for command in (_for_slash(slash.name, layers) if slash else ())]
-    return _plan(
+    plan = _plan(
         event,
         tuple(steps),
         on_failure="block-on-2",
         shown="model",
-        context=_prompts.context(event.prompt, layers, read, search),
         log=(_processing(event),) if steps else (),
-        more_env={"SLASH_COMMAND": slash.name, "SLASH_COMMAND_ARGS": slash.args} if slash else {},
+        more_env={"SLASH_COMMAND": slash.name, "SLASH_COMMAND_ARGS": slash.args} if slash else None,
     )
+    return replace(plan, context=_prompts.context(event.prompt, layers, read, search))
 
 
 def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
@@ -297,7 +313,8 @@ def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
         if section.command:
             timeout = section.timeout or WORKTREE_TIMEOUT
             step = Step(run=section.command, folder=layer.folder, cwd=layer.folder, timeout=timeout)
-            return _plan(event, (step,), on_failure="block-first", gives_path=True, log=(_processing(event),))
+            plan = _plan(event, (step,), on_failure="block-first", log=(_processing(event),))
+            return replace(plan, gives_path=True)
     return Plan(event_name=event.event_name, session_id=event.session_id)
 
 

@@ -1,5 +1,7 @@
 """Policies of conclaude: the keys of its older versions, and the differences when Fairlead applies such a policy.
 
+conclaude is another program that guards Claude Code by a policy. Its file, `.conclaude.yaml`, has the same sections as
+`.fairlead.yaml`, and is read as one.
 Each older key is read as the key that replaced it, with a hint that names the new key. As an unknown key it would make
 the policy invalid, and an invalid policy denies every tool call. Opens no file.
 """

@@ -34,7 +34,7 @@ class CachedPolicy(Struct, frozen=True, array_like=True):
     """SHA-256 of the file's bytes; empty in an entry of an earlier version."""
 
 
-class FileContents(Struct, frozen=True):
+class PolicyFileContents(Struct, frozen=True):
     """The contents of a policy file, with its status when it was read."""
 
     document: dict[str, Any]
@@ -58,7 +58,7 @@ def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
 
 
 def write_cached_policy(
-    folder: str, file: str, contents: FileContents, now: int, *, only_validated: bool = False
+    folder: str, file: str, contents: PolicyFileContents, now: int, *, only_validated: bool = False
 ) -> None:
     """Cache a file. Raises `OSError` if that fails."""
     stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()

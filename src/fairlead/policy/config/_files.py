@@ -9,7 +9,7 @@ from time import time_ns
 from fairlead.paths import config_folder, state_folder
 from fairlead.policy.config import _memory_cache
 from fairlead.policy.config._disk_cache import (
-    FileContents,
+    PolicyFileContents,
     cache_path,
     read_cached_policy,
     stamp_of,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_LAYERS = 256
 
 
-class Notice(Struct, frozen=True):
+class PolicyNotice(Struct, frozen=True):
     """A message about a file, which the user gets once in a session."""
 
     digest: str
@@ -44,7 +44,7 @@ class LoadedPolicy(Struct, frozen=True):
 
     layers: tuple[Layer, ...] = ()
     warnings: tuple[str, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[PolicyNotice, ...] = ()
     """Messages that the user has not got yet."""
     unreadable: tuple[Diagnostic, ...] = ()
     """The first mistake of each file that could not be loaded, if the call may go on without it."""
@@ -120,7 +120,7 @@ def _read_files(files: Sequence[PolicyFile]) -> LoadedPolicy:
             mistakes += error.mistakes
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    return LoadedPolicy(with_commands_once(files, layers), tuple(dict.fromkeys(warnings)))
+    return LoadedPolicy(without_repeated_commands(files, layers), tuple(dict.fromkeys(warnings)))
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
@@ -151,14 +151,14 @@ def load_policy(
     decide no event, so the version that is cached applies if the file breaks, but not if the file is deleted.
     `cached_only`: raise `NotCached` instead of reading a file.
     """
-    if cached_only and (recent := _memory_cache.recall(cwd, is_watching=True)) is not None:
+    if cached_only and (recent := _memory_cache.get_cached_policy(cwd, is_watching=True)) is not None:
         return recent
     search = FolderSearch(policy_cache_folder())
     files = find_files(search, cwd, config_home=config_home)
     loaded = load_files(files, clock=clock, validating=validating, cached_only=cached_only)
     if cached_only:
         others = policy_cache_folder(), user_wide_file(config_home)
-        _memory_cache.remember(cwd, loaded, others, search.visited)
+        _memory_cache.cache_policy(cwd, loaded, others, search.visited)
     return loaded
 
 
@@ -188,11 +188,11 @@ def load_files(
             warnings += more
     if mistakes:
         raise PolicyError(tuple(dict.fromkeys(mistakes)))
-    loaded = with_commands_once([file for file in files if file not in unreadable], layers)
+    loaded = without_repeated_commands([file for file in files if file not in unreadable], layers)
     return LoadedPolicy(loaded, tuple(dict.fromkeys(warnings)), unreadable=tuple(unreadable.values()))
 
 
-def with_commands_once(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
+def without_repeated_commands(files: Sequence[PolicyFile], layers: Sequence[Layer]) -> tuple[Layer, ...]:
     """Return the layers such that commands do not run twice, for a worktree and for its main checkout.
 
     The commands run in the worktree: those of the worktree's own file, or else those of the main checkout's file.
@@ -356,14 +356,14 @@ def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool
     return variant
 
 
-def _read(file: str) -> FileContents:
+def _read(file: str) -> PolicyFileContents:
     require_msgspec()
     from fairlead.policy.config._reader import MAX_POLICY_BYTES, read_document
 
     text, status = _read_bytes(file, MAX_POLICY_BYTES + 1)
     from hashlib import sha256
 
-    return FileContents(read_document(text, file), status, sha256(text).hexdigest())
+    return PolicyFileContents(read_document(text, file), status, sha256(text).hexdigest())
 
 
 def read_policy_text(file: str) -> bytes:

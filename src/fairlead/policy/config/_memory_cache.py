@@ -128,7 +128,9 @@ class shared_lookups:  # noqa: N801 - reads as a statement
 _entries: dict[Hashable, _Entry] = {}
 
 
-def recall(key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False) -> LoadedPolicy | None:
+def get_cached_policy(
+    key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False
+) -> LoadedPolicy | None:
     """Return a cached policy, if nothing that it depends on has changed.
 
     `known` are statuses of files and folders that were just looked up. `is_watching`: ask the watch of the folders,
@@ -188,7 +190,9 @@ def _known_stamps(known: Mapping[str, object]) -> dict[str, Stamp]:
     }
 
 
-def remember(key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders: Mapping[str, FolderContents]) -> None:
+def cache_policy(
+    key: Hashable, loaded: LoadedPolicy, others: Iterable[str], folders: Mapping[str, FolderContents]
+) -> None:
     """Cache a policy, unless a file that it depends on has just changed: a second change could leave the same stamp.
 
     `others` are the files and folders that it depends on besides its own files, `folders` those that were searched.

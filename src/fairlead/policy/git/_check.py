@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash.programs._calls import GitCommand
     from fairlead.policy.git._repository import Repository
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.guards._git_guard import GitGuard
-    from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
 
     CheckFile = Callable[[Evaluation, ResolvedPath], str | None]

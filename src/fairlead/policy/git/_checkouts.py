@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fairlead.policy.bash.programs._calls import GitCommand
-    from fairlead.policy.git._repository import Change, Entry, Repository
+    from fairlead.policy.git._repository import Repository, TreeChange, TreeEntry
     from fairlead.policy.git._repository_state import RepositoryState
 
 _EVERYTHING: Final = (":/",)
@@ -75,7 +75,7 @@ class GitCall:
 
     # -- what would change -----------------------------------------------------------------------------
 
-    def written(self, changes: Sequence[Change]) -> Iterator[str]:
+    def written(self, changes: Sequence[TreeChange]) -> Iterator[str]:
         """Yield the changed files whose contents on the disk differ from the new version."""
         for path, _, new in changes:
             if self.repository.differs(path, new):
@@ -93,7 +93,7 @@ class GitCall:
 
     def from_tree(self, tree: str, paths: Sequence[str] = (), *, deletes: bool) -> Iterator[str]:
         """Yield the files that differ from a tree, and with `deletes` also tracked files that it does not have."""
-        targets: dict[str, Entry | None] = {
+        targets: dict[str, TreeEntry | None] = {
             path: entries[0] for path, entries in self.repository.index(paths).items() if len(entries) == 1
         }
         targets |= {change.path: change.old for change in self.repository.compared(tree, paths or _EVERYTHING)}

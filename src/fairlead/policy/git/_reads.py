@@ -156,7 +156,7 @@ def _split_revisions(call: GitCall, opts: GitArguments) -> tuple[list[str], list
     count = 0
     for word in opts.operands:
         parts = [part for part in word.removeprefix("^").replace("...", "..").split("..") if part] or ["HEAD"]
-        if _object_path(call, word) is None and not call.repository.exist(parts):
+        if _object_path(call, word) is None and not call.repository.all_exist(parts):
             break
         count += 1
     return opts.operands[:count], opts.operands[count:]

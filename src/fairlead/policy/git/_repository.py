@@ -29,19 +29,19 @@ _LINK, _FILE, _EXECUTABLE = "120000", "100644", "100755"
 _RAW: Final = ("--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules")
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file in a tree or in the index."""
 
     mode: str
     oid: str
 
 
-class Change(NamedTuple):
+class TreeChange(NamedTuple):
     """A file that differs between two trees; `None` where it does not exist."""
 
     path: str
-    old: Entry | None
-    new: Entry | None
+    old: TreeEntry | None
+    new: TreeEntry | None
 
 
 class Cache:
@@ -148,7 +148,7 @@ class Repository:
         )
         return [line[0] if len(line) > 1 and line[-1] == kind else None for line in objects]
 
-    def exist(self, revisions: Sequence[str]) -> bool:
+    def all_exist(self, revisions: Sequence[str]) -> bool:
         """Return whether all of some revisions name objects."""
         return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
 
@@ -198,32 +198,32 @@ class Repository:
         """Return the id of the empty tree, by the hash algorithm of the id `like`."""
         return _EMPTY_TREES[64 if len(like) == 64 else 40]  # noqa: PLR2004 - hexadecimal digits of SHA-256
 
-    def between(self, old: str, new: str, paths: Sequence[str] = ()) -> tuple[Change, ...]:
+    def between(self, old: str, new: str, paths: Sequence[str] = ()) -> tuple[TreeChange, ...]:
         """Return the wanted files that differ between two trees or commits."""
 
-        def query() -> tuple[Change, ...]:
+        def query() -> tuple[TreeChange, ...]:
             return self._changes(self.process.lines("diff-tree", "-r", *_RAW, old, new, "--", *paths))
 
         return self._cached(("between", old, new, *paths), query)
 
-    def compared(self, tree: str, paths: Sequence[str] = ()) -> tuple[Change, ...]:
+    def compared(self, tree: str, paths: Sequence[str] = ()) -> tuple[TreeChange, ...]:
         """Return the wanted files that differ between a tree and the index, which is `new`."""
 
-        def query() -> tuple[Change, ...]:
+        def query() -> tuple[TreeChange, ...]:
             return self._changes(self.process.lines("diff-index", "--cached", *_RAW, tree, "--", *paths))
 
         return self._cached(("compared", tree, *self._index_version(), *paths), query)
 
-    def index(self, paths: Sequence[str] = ()) -> dict[str, list[Entry]]:
+    def index(self, paths: Sequence[str] = ()) -> dict[str, list[TreeEntry]]:
         """Return the wanted files of the index; a file with a conflict has several entries."""
 
-        def query() -> dict[str, list[Entry]]:
-            entries: dict[str, list[Entry]] = {}
+        def query() -> dict[str, list[TreeEntry]]:
+            entries: dict[str, list[TreeEntry]] = {}
             for line in self.process.lines("ls-files", "--stage", "-z", "--full-name", "--", *(paths or [":/"])):
                 fields, _, path = line.partition("\t")
                 if self.wanted(path):
                     mode, oid, _ = fields.split(" ")
-                    entries.setdefault(path, []).append(Entry(mode, oid))
+                    entries.setdefault(path, []).append(TreeEntry(mode, oid))
             return entries
 
         return self._cached(("index", *self._index_version(), *paths), query)
@@ -240,9 +240,9 @@ class Repository:
         listed = dict.fromkeys(output.replace(b"\n", b"\0").split(b"\0"))
         return [path for path in map(os.fsdecode, listed) if path and self.wanted(path)]
 
-    def _changes(self, fields: list[str]) -> tuple[Change, ...]:
+    def _changes(self, fields: list[str]) -> tuple[TreeChange, ...]:
         return tuple(
-            Change(path, _entry(raw[0], raw[2]), _entry(raw[1], raw[3]))
+            TreeChange(path, _entry(raw[0], raw[2]), _entry(raw[1], raw[3]))
             for raw, path in ((line[1:].split(" "), path) for line, path in zip(fields[::2], fields[1::2], strict=True))
             if self.wanted(path)
         )
@@ -259,7 +259,7 @@ class Repository:
 
     # -- the disk --------------------------------------------------------------------------------------
 
-    def differs(self, path: str, entry: Entry | None) -> bool:
+    def differs(self, path: str, entry: TreeEntry | None) -> bool:
         """Return whether a file on the disk differs from an entry, so that git would change it.
 
         Git converts some files (line ends, filters). Such a file counts as equal if its status is that in the index:
@@ -290,7 +290,7 @@ class Repository:
         except OSError:
             return False
 
-    def _is_untouched(self, path: str, status: os.stat_result, entry: Entry) -> bool:
+    def _is_untouched(self, path: str, status: os.stat_result, entry: TreeEntry) -> bool:
         output = self.process.run("ls-files", "--stage", "--debug", "--full-name", "--", f":(top,literal){path}")
         fields = dict(
             part.partition(": ")[::2]
@@ -306,8 +306,8 @@ class Repository:
         )
 
 
-def _entry(mode: str, oid: str) -> Entry | None:
-    return None if mode == "000000" else Entry(mode, oid)
+def _entry(mode: str, oid: str) -> TreeEntry | None:
+    return None if mode == "000000" else TreeEntry(mode, oid)
 
 
 def _blob_id(content: bytes, like: str) -> str:

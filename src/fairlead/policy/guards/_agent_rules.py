@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairlead.policy._globs import glob_test
-from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards._evaluation import RuleCheck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
 
 
 class AgentRules:

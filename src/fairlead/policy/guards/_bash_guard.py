@@ -5,18 +5,18 @@ from __future__ import annotations
 from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._common_programs import FORMATTERS
 from fairlead.policy.guards._command_text import CommandText
+from fairlead.policy.guards._evaluation import FileChange
 from fairlead.policy.guards._mentions import add_mentions
-from fairlead.policy.guards._verdict import FileChange
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.structs import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy.bash._analysis import Analysis, FileAccess
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.guards._file_rules import FileRules
     from fairlead.policy.guards._git_guard import GitGuard
     from fairlead.policy.guards._tool_rules import ToolRules
-    from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
     from fairlead.policy.paths._resolve import PathResolver, ResolvedPath
     from fairlead.policy.paths._selection import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from fairlead.policy.guards._verdict import Evaluation, FileChange
+from fairlead.policy.guards._evaluation import Evaluation, FileChange
 from fairlead.policy.paths._search import TooManyFiles, expand
 from fairlead.policy.paths._selection import Selection
 from fairlead.structs import replace

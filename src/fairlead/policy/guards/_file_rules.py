@@ -7,7 +7,7 @@ from itertools import chain
 
 from fairlead.policy._globs import glob_test
 from fairlead.policy.config._types import FileRule
-from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards._evaluation import RuleCheck
 from fairlead.policy.layers._by_path import SettingsByFile
 from fairlead.policy.paths._gitignore import Pattern, PatternSet, is_reincluded
 from fairlead.policy.paths._resolve import BaseFolder, resolve
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.layers._by_path import FileSettings
     from fairlead.policy.paths._resolve import ResolvedPath
     from fairlead.policy.paths._selection import Selection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from stat import S_IFREG
 
-from fairlead.policy.guards._verdict import FileChange
+from fairlead.policy.guards._evaluation import FileChange
 from fairlead.policy.paths._resolve import ResolvedPath
 
 TYPE_CHECKING = False
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from fairlead.policy.bash._analysis import Analysis
     from fairlead.policy.git._check import FileChecks
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._verdict import Evaluation
     from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
 
     class WatchedFiles(Protocol):

@@ -14,9 +14,9 @@ from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
+from fairlead.policy.guards._evaluation import Evaluation, FileChange, GuardResult, RuleCheck
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
 from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._git_guard import WatchedFiles
     from fairlead.policy.layers._permissions import Permissions
 
-__all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
+__all__ = ["GUARD_NAME", "PERMISSION_NAME", "GuardResult", "Guards", "RuleCheck"]
 
 GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
@@ -73,7 +73,7 @@ class Guards:
 
     def check(
         self, event: PreToolUse, *, cached_only: bool = False, changes: list[FileChange] | None = None
-    ) -> Verdict:
+    ) -> GuardResult:
         """Check a tool call. With `cached_only`, raises `NotCached` instead of reading a policy file or asking git.
 
         The files that the call changes are added to `changes`.
@@ -122,7 +122,7 @@ class Guards:
             return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
         return HookOutput()
 
-    def check_permission(self, event: PermissionRequest) -> Verdict:
+    def check_permission(self, event: PermissionRequest) -> GuardResult:
         """Answer a permission request."""
         from fairlead.policy.layers._permissions import Permissions
 
@@ -156,7 +156,7 @@ class _Checks:
 
     def check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
-    ) -> tuple[Evaluation, Verdict]:
+    ) -> tuple[Evaluation, GuardResult]:
         """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
 
         Without `may_block`, raises `NotCached` instead of waiting for a process.
@@ -173,7 +173,7 @@ class _Checks:
 
     def _check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
-    ) -> tuple[Evaluation, Verdict]:
+    ) -> tuple[Evaluation, GuardResult]:
         client = self._clients.get(event.client) or self._client(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
@@ -218,7 +218,7 @@ def _left_out(globs: Iterable[str]) -> str:
     return f"The search leaves out files whose contents preToolUse.unreadableFiles protects: {names}."
 
 
-def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
+def _with_warnings(verdict: GuardResult, warnings: tuple[str, ...]) -> GuardResult:
     """Return a verdict with warnings for the user about the policies above the files of the call."""
     messages = filter(None, (verdict.output.system_message, *warnings))
     return replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))

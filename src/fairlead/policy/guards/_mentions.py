@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlead.policy.guards._verdict import Evaluation
+from fairlead.policy.guards._evaluation import Evaluation
 from fairlead.policy.paths._search import TooManyFiles, expand
 
 TYPE_CHECKING = False
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fairlead.policy.bash._analysis import FileAccess
+    from fairlead.policy.guards._evaluation import RuleCheck
     from fairlead.policy.guards._file_rules import FileRules
-    from fairlead.policy.guards._verdict import RuleCheck
     from fairlead.policy.guards.self_protection._files import ProtectedOwnFiles
     from fairlead.policy.paths._resolve import ResolvedPath
 

@@ -6,8 +6,8 @@ import os
 from stat import S_IFREG
 
 from fairlead.policy.config._merge import merge_layers
+from fairlead.policy.guards._evaluation import MAIN_AGENT
 from fairlead.policy.guards._file_rules import FileRules
-from fairlead.policy.guards._verdict import MAIN_AGENT
 from fairlead.policy.paths._gitignore import PatternSet
 from fairlead.policy.paths._resolve import ResolvedPath
 from fairlead.policy.paths._roots import search_roots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.policy._globs import any_glob_test, glob_test
 from fairlead.policy.guards._command_text import CommandText
-from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards._evaluation import RuleCheck
 from fairlead.policy.paths._gitignore import Pattern
 from fairlead.policy.paths._resolve import BaseFolder
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from fairlead.policy.config._types import Layer, ToolRule
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
 
 _MAX_CACHED = 256

@@ -34,7 +34,7 @@ class DetectedCheck(msgspec.Struct, frozen=True):
     """Why it is written as a comment; `None` if it is enabled."""
 
 
-class Project:
+class ProjectFolder:
     """Reads the files of a project folder. Large files, and links to files outside of it, are not read."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,14 +77,14 @@ class Project:
 
 def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
     """Return the proposals, first those that run several checks, and the files that could not be read."""
-    project = Project(folder)
+    project = ProjectFolder(folder)
     checks: list[DetectedCheck] = []
     for check in (check for detector in _DETECTORS for check in detector(project)):
         checks.append(_disable_if_useless(check, project, checks))
     return checks, list(dict.fromkeys(project.unreadable))
 
 
-def _disable_if_useless(check: DetectedCheck, project: Project, before: list[DetectedCheck]) -> DetectedCheck:
+def _disable_if_useless(check: DetectedCheck, project: ProjectFolder, before: list[DetectedCheck]) -> DetectedCheck:
     """Disable a check if its program is missing, or if an earlier check seems to cover it."""
     several = (other for other in before if other.disabled_reason is None and other.tool in {"make", "pre-commit"})
     cover = next((other for other in several if other.role in {"all", check.role}), None)
@@ -103,7 +103,7 @@ ANY_FILE = ("*",)
 _TARGET = re.compile(r"^([\w.-][\w. -]*?)\s*::?(?!=)", re.MULTILINE)
 
 
-def _make(project: Project) -> Iterator[DetectedCheck]:
+def _make(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has("GNUmakefile", "makefile", "Makefile"):
         targets = {word for line in _TARGET.findall(project.text(name)) for word in line.split()}
         roles: dict[str, Role] = {"check": "all", "lint": "lint", "test": "test"}
@@ -114,7 +114,7 @@ def _make(project: Project) -> Iterator[DetectedCheck]:
         )
 
 
-def _pre_commit(project: Project) -> Iterator[DetectedCheck]:
+def _pre_commit(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has(".pre-commit-config.yaml", ".pre-commit-config.yml"):
         yield DetectedCheck("pre-commit run --all-files", "lint", name, "pre-commit", ANY_FILE)
 
@@ -142,7 +142,7 @@ _PYTHON_TOOLS = (
 )
 
 
-def _python(project: Project) -> Iterator[DetectedCheck]:
+def _python(project: ProjectFolder) -> Iterator[DetectedCheck]:
     tree = project.parsed("pyproject.toml", tomllib.loads)
     configured = _table(tree, "tool")
     required = {"pyproject.toml": set(_names(_requirements(tree)))}
@@ -156,7 +156,7 @@ def _python(project: Project) -> Iterator[DetectedCheck]:
 
 
 def _python_check(
-    project: Project, configured: dict[str, Any], tool: _PythonTool, args: str, source: str
+    project: ProjectFolder, configured: dict[str, Any], tool: _PythonTool, args: str, source: str
 ) -> DetectedCheck:
     """Return the command that runs a tool: by the package manager, from the project's environment, or by its name."""
     runner = _runner(project, configured)
@@ -167,7 +167,7 @@ def _python_check(
     return DetectedCheck(f"{program}{args}", tool.role, source, program, PYTHON)
 
 
-def _runner(project: Project, configured: dict[str, Any]) -> str | None:
+def _runner(project: ProjectFolder, configured: dict[str, Any]) -> str | None:
     for runner, lock in (("uv", "uv.lock"), ("poetry", "poetry.lock"), ("pdm", "pdm.lock")):
         if project.has(lock) or runner in configured:
             return runner
@@ -216,7 +216,7 @@ _NO_TEST = "no test specified"
 """Part of the test script that `npm init` writes, which always fails."""
 
 
-def _javascript(project: Project) -> Iterator[DetectedCheck]:
+def _javascript(project: ProjectFolder) -> Iterator[DetectedCheck]:
     tree = project.parsed("package.json", _json)
     declared = str(tree.get("packageManager", "")).partition("@")[0]
     by_lock = next((manager for lock, manager in _LOCKS.items() if project.has(lock)), None)
@@ -224,7 +224,7 @@ def _javascript(project: Project) -> Iterator[DetectedCheck]:
     yield from _scripts(tree, manager, "package.json", JAVASCRIPT)
 
 
-def _php(project: Project) -> Iterator[DetectedCheck]:
+def _php(project: ProjectFolder) -> Iterator[DetectedCheck]:
     tree = project.parsed("composer.json", _json)
     yield from _scripts(tree, "composer", "composer.json", PHP)
     scripts = _table(tree, "scripts")
@@ -251,14 +251,14 @@ ELIXIR = ("*.ex", "*.exs")
 JVM = ("*.java", "*.kt", "*.kts", "*.gradle", "*.groovy", "*.scala", "pom.xml")
 
 
-def _rust(project: Project) -> Iterator[DetectedCheck]:
+def _rust(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has("Cargo.toml"):
         scope = " --workspace" if re.search(r"^\[workspace\]", project.text(name), re.MULTILINE) else ""
         yield DetectedCheck(f"cargo clippy{scope} --all-targets -- -D warnings", "lint", name, "cargo-clippy", RUST)
         yield DetectedCheck(f"cargo test{scope}", "test", name, "cargo", RUST)
 
 
-def _go(project: Project) -> Iterator[DetectedCheck]:
+def _go(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has("go.mod"):
         config = project.has(*(f".golangci.{ending}" for ending in ("yml", "yaml", "toml", "json")))
         if config:
@@ -267,7 +267,7 @@ def _go(project: Project) -> Iterator[DetectedCheck]:
         yield DetectedCheck("go test ./...", "test", name, "go", GO)
 
 
-def _ruby(project: Project) -> Iterator[DetectedCheck]:
+def _ruby(project: ProjectFolder) -> Iterator[DetectedCheck]:
     gems = project.text("Gemfile")
     if project.has("Gemfile") and (project.has(".rubocop.yml") or "rubocop" in gems):
         yield DetectedCheck("bundle exec rubocop", "lint", project.has(".rubocop.yml") or "Gemfile", "bundle", RUBY)
@@ -279,7 +279,7 @@ def _ruby(project: Project) -> Iterator[DetectedCheck]:
         yield DetectedCheck(run, "test", "Rakefile", "bundle" if by_bundle else "rake", RUBY)
 
 
-def _elixir(project: Project) -> Iterator[DetectedCheck]:
+def _elixir(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has("mix.exs"):
         if project.has(".formatter.exs"):
             yield DetectedCheck("mix format --check-formatted", "lint", ".formatter.exs", "mix", ELIXIR)
@@ -288,7 +288,7 @@ def _elixir(project: Project) -> Iterator[DetectedCheck]:
         yield DetectedCheck("mix test", "test", name, "mix", ELIXIR)
 
 
-def _jvm(project: Project) -> Iterator[DetectedCheck]:
+def _jvm(project: ProjectFolder) -> Iterator[DetectedCheck]:
     if name := project.has("build.gradle", "build.gradle.kts"):
         program = "./gradlew" if project.has("gradlew") else "gradle"
         yield DetectedCheck(f"{program} check", "all", name, program, JVM)

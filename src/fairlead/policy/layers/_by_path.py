@@ -10,7 +10,7 @@ from itertools import islice
 
 from fairlead.policy.config._files import LoadedPolicy, load_files, policy_cache_folder, user_wide_file, variant_of
 from fairlead.policy.config._lookup import NAMES, FolderSearch, PolicyFile, exists
-from fairlead.policy.config._memory_cache import recall, remember
+from fairlead.policy.config._memory_cache import cache_policy, get_cached_policy
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.paths._resolve import BaseFolder
 from fairlead.policy.paths._search import TooManyFiles, expand
@@ -189,7 +189,7 @@ def load_layers_above(
     if a file is broken. With `cached_only`, raises `NotCached` instead of reading a file.
     """
     key = cache, cwd, folders
-    recent = recall(key, known, is_watching=cached_only)
+    recent = get_cached_policy(key, known, is_watching=cached_only)
     if recent is not None:
         return recent
     search = FolderSearch(cache)
@@ -205,7 +205,7 @@ def load_layers_above(
     loaded = replace(loaded, layers=tuple(layers))
     others = (user_wide, trust_folder()) if files or has_roots else ()
     broken = (error.file for error in loaded.unreadable)
-    remember(key, loaded, (cache, *others, *broken), search.visited)
+    cache_policy(key, loaded, (cache, *others, *broken), search.visited)
     return loaded
 
 

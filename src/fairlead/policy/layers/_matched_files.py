@@ -9,8 +9,8 @@ from functools import partial
 from stat import S_IFREG
 from typing import TYPE_CHECKING
 
+from fairlead.policy.guards._evaluation import MAIN_AGENT
 from fairlead.policy.guards._file_rules import FileRules
-from fairlead.policy.guards._verdict import MAIN_AGENT
 from fairlead.policy.paths._gitignore import Pattern, PatternSet
 from fairlead.policy.paths._resolve import BaseFolder, ResolvedPath
 from fairlead.policy.paths._roots import search_roots

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy.config._types import Layer
     from fairlead.policy.guards._command_text import CommandText
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.paths._resolve import ResolvedPath
 
 

@@ -11,7 +11,7 @@ import os
 from fairlead.policy.config._files import (
     LoadedPolicy,
     NotCached,
-    Notice,
+    PolicyNotice,
     find_files,
     layer_of,
     load_files,
@@ -20,7 +20,7 @@ from fairlead.policy.config._files import (
     variant_of,
 )
 from fairlead.policy.config._lookup import FolderSearch, is_at_or_above
-from fairlead.policy.config._memory_cache import recall, remember
+from fairlead.policy.config._memory_cache import cache_policy, get_cached_policy
 from fairlead.policy.trust._session_snapshots import (
     may_renew,
     read_snapshot,
@@ -49,7 +49,7 @@ def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = 
     `cached_only`, raises `NotCached` instead of reading a policy file or recording a session.
     """
     key = cwd, caller.project, caller.id
-    if not caller.begins and (recent := recall(key, is_watching=cached_only)) is not None:
+    if not caller.begins and (recent := get_cached_policy(key, is_watching=cached_only)) is not None:
         return recent
     snapshot = read_snapshot(caller.id)
     if snapshot is not None and may_renew(snapshot, caller):
@@ -64,7 +64,7 @@ def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = 
         snapshot, more = _record(caller, projects, files, loaded.layers)
         loaded = replace(loaded, warnings=(*loaded.warnings, *more))
     loaded = _with_trust(files, loaded, snapshot)
-    remember(
+    cache_policy(
         key,
         loaded,
         (policy_cache_folder(), user_wide_file(), snapshot_path(caller.id), trust_folder()),
@@ -167,18 +167,18 @@ def _snapshot_layer(layer: Layer, snapshot: PolicySnapshot) -> Layer | None:
     return earlier
 
 
-def _notices(layers: Sequence[Layer], snapshot: PolicySnapshot) -> list[Notice]:
+def _notices(layers: Sequence[Layer], snapshot: PolicySnapshot) -> list[PolicyNotice]:
     from fairlead.policy.trust._withheld import only_adds_hooks, withheld_settings
 
-    notices: dict[str, Notice] = {}
+    notices: dict[str, PolicyNotice] = {}
     for layer in layers:
         if layer.trusted or layer.digest in snapshot.notified:
             continue
         if recorded := snapshot.files.get(layer.file):
             if not only_adds_hooks(layer, recorded.document):
-                notices[layer.digest] = Notice(layer.digest, _changed(layer.file))
+                notices[layer.digest] = PolicyNotice(layer.digest, _changed(layer.file))
         elif withheld := withheld_settings(layer, [other for other in layers if other.trusted]):
-            notices[layer.digest] = Notice(layer.digest, _untrusted(layer.file, withheld))
+            notices[layer.digest] = PolicyNotice(layer.digest, _untrusted(layer.file, withheld))
     return list(notices.values())
 
 

@@ -16,7 +16,7 @@ from fairlead.sessions._session import IDLE, THINKING, AttentionNeeded, Evidence
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairlead.sessions._session import Agent, OpenCall, Session, State, Task
+    from fairlead.sessions._session import ActiveSubagent, BackgroundTask, OpenCall, Session, State
 
 
 Changes: TypeAlias = dict[str, Any]
@@ -35,7 +35,7 @@ _FINISHED_STATUSES = frozenset({"completed", "failed", "killed", "stopped", "can
 _WHY = "it was answered outside of the client"
 
 
-def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple[State, OpenCall | None]:
+def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, ActiveSubagent]) -> tuple[State, OpenCall | None]:
     """Return the state of an agent within a turn, and the call that it is about."""
     if not calls and not agents:
         return THINKING, None
@@ -53,7 +53,7 @@ def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, Agent]) -> tuple
     return THINKING, None
 
 
-def state_between_turns(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) -> State:
+def state_between_turns(agents: Mapping[str, ActiveSubagent], tasks: Mapping[str, BackgroundTask]) -> State:
     """Return the state of a session between its turns."""
     names = {agent_id: agent.type for agent_id, agent in agents.items() if agent.background}
     for task_id, task in tasks.items():
@@ -66,7 +66,7 @@ def state_between_turns(agents: Mapping[str, Agent], tasks: Mapping[str, Task]) 
     return Working(f"{len(names)} in background")
 
 
-def is_busy(task: Task) -> bool:
+def is_busy(task: BackgroundTask) -> bool:
     """Return whether a background task makes its session busy."""
     return task.type not in NOT_BUSY_TASK_TYPES and task.status not in _FINISHED_STATUSES
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from fairlead import events
-from fairlead.sessions._limits import MAX_CLOSED, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_RECENT_EVENTS, clean
+from fairlead.sessions._limits import MAX_CLOSED, MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_RECENT_EVENTS, clean_text
 from fairlead.sessions._session import AttentionNeeded, Evidence, Session, SessionMemory
 from fairlead.sessions.transitions import _subagents, _tools, _turns
 
@@ -84,7 +84,7 @@ def _subject(event: Event) -> str:
     """Return what distinguishes events of the same kind and time."""
     call: str | None = getattr(event, "tool_use_id", None)
     subject = call or event.agent_id or event.subject
-    return subject if len(subject) <= MAX_ID_LENGTH and subject.isascii() else clean(subject, MAX_ID_LENGTH)
+    return subject if len(subject) <= MAX_ID_LENGTH and subject.isascii() else clean_text(subject, MAX_ID_LENGTH)
 
 
 def _evidence(event: Event, now: float, about: OpenCall | None, state: State) -> Evidence:
@@ -95,7 +95,7 @@ def _evidence(event: Event, now: float, about: OpenCall | None, state: State) ->
     if about is not None and (type(event) not in _ENDS_CALL or type(state) is AttentionNeeded):
         return Evidence(event.event_name, now, about.tool, about.path)
     if isinstance(event, events.ToolEvent):
-        return Evidence(event.event_name, now, clean(event.tool_name), _tools.path_of(event))
+        return Evidence(event.event_name, now, clean_text(event.tool_name), _tools.path_of(event))
     return Evidence(event.event_name, now)
 
 
@@ -103,15 +103,15 @@ def _add_context(session: Session, event: Event, changes: Changes) -> None:
     """Add the folder, mode, transcript and agent type of the event, where they differ."""
     cwd, mode = event.cwd, event.permission_mode
     if cwd and cwd != session.cwd and "cwd" not in changes:
-        changes["cwd"] = clean(cwd, MAX_PATH_LENGTH)
+        changes["cwd"] = clean_text(cwd, MAX_PATH_LENGTH)
     if mode and mode != session.permission_mode:
-        changes["permission_mode"] = clean(mode)
+        changes["permission_mode"] = clean_text(mode)
     if session.parent:
         return
     if event.transcript_path and event.transcript_path != session.transcript:
-        changes["transcript"] = clean(event.transcript_path, MAX_PATH_LENGTH)
+        changes["transcript"] = clean_text(event.transcript_path, MAX_PATH_LENGTH)
     if event.agent_type and not event.agent_id:  # the client was started as this agent
-        changes["agent_type"] = clean(event.agent_type)
+        changes["agent_type"] = clean_text(event.agent_type)
 
 
 def _after_end(session: Session, kind: type[Event], changes: Changes, now: float, *, is_delayed: bool) -> Changes:

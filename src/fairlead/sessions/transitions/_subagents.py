@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import IDLE, THINKING, Agent, Evidence, OpenCall, Session, Working
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, clean_text
+from fairlead.sessions._session import IDLE, THINKING, ActiveSubagent, Evidence, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
     """Start the subagent if this is its own session; if it is the parent, add the subagent to it."""
-    agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
+    agent_id, kind = clean_text(event.agent_id, MAX_ID_LENGTH), clean_text(event.agent_type)
     if agent_id == session.agent_id:
         reset: Changes = {"state": Working(), "in_turn": True, "calls": {}, "cleared": True}
         return reset | _description(event) | {"ended": None, "end_reason": ""}
@@ -28,7 +28,7 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
         return with_state(session, in_turn=not is_resting, agents=agents)
     if known is None:
         counters = replace(session.counters, agents=session.counters.agents + 1)
-        agent = Agent(kind, at, background=is_resting)
+        agent = ActiveSubagent(kind, at, background=is_resting)
         changes: Changes = {"agents": {**session.agents, agent_id: agent}, "counters": counters}
     else:
         changes = {"agents": {**session.agents, agent_id: replace(known, type=kind)}}
@@ -41,7 +41,7 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
 
 def delayed_subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
     """Start the subagent, unless a later event has ended it."""
-    agent_id, kind = clean(event.agent_id, MAX_ID_LENGTH), clean(event.agent_type)
+    agent_id, kind = clean_text(event.agent_id, MAX_ID_LENGTH), clean_text(event.agent_type)
     if agent_id == session.agent_id:
         return {"started": min(session.started, at), **_description(event)}
     if agent_id in session.memory.closed or at <= session.memory.cleared:
@@ -52,7 +52,7 @@ def delayed_subagent_start(session: Session, event: SubagentStart, at: float) ->
     if agent_id in session.agents:  # an event of its own came first
         return changes
     counters = replace(session.counters, agents=session.counters.agents + 1)
-    changes |= {"agents": {**session.agents, agent_id: Agent(kind, at)}, "counters": counters}
+    changes |= {"agents": {**session.agents, agent_id: ActiveSubagent(kind, at)}, "counters": counters}
     return with_corrected_state(session, **changes)
 
 
@@ -61,7 +61,7 @@ def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
 
     Compaction fires a stop with a blank type and without a start: it is not about a subagent.
     """
-    agent_id = clean(event.agent_id, MAX_ID_LENGTH)
+    agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
         return _stopped(session, event, at)
     if event.agent_type == "" and agent_id not in session.agents:
@@ -74,7 +74,7 @@ def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
 
 def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
     """End the subagent, unless it has worked since."""
-    agent_id = clean(event.agent_id, MAX_ID_LENGTH)
+    agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
         is_recent = session.ended is None and at > session.memory.newest - 2.0
         return _stopped(session, event, session.memory.newest) if is_recent else {}
@@ -101,7 +101,7 @@ def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str,
 
 def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_background: bool = False) -> Session:
     """Return the session with a working subagent whose start was not seen, that works again, or lost its parent."""
-    agent = Agent(kind, at, background=is_background or not session.in_turn)
+    agent = ActiveSubagent(kind, at, background=is_background or not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
         evidence = Evidence("a subagent's event", at)
@@ -118,18 +118,18 @@ def remove_subagent(session: Session, agent_id: str) -> Session:
 
 
 def _description(event: SubagentStart) -> Changes:
-    changes: Changes = {"agent_type": clean(event.agent_type)}
+    changes: Changes = {"agent_type": clean_text(event.agent_type)}
     if event.description:
-        changes["description"] = clean(event.description)
+        changes["description"] = clean_text(event.description)
     if transcript := client_or_default(event.client).agent_transcript(event):
-        changes["transcript"] = clean(transcript, MAX_PATH_LENGTH)
+        changes["transcript"] = clean_text(transcript, MAX_PATH_LENGTH)
     return changes
 
 
 def _stopped(session: Session, event: SubagentStop, at: float) -> Changes:
     changes: Changes = {"state": IDLE, "in_turn": False, "calls": {}, "ended": at, "end_reason": "completed"}
     if event.agent_transcript_path:
-        changes["transcript"] = clean(event.agent_transcript_path, MAX_PATH_LENGTH)
+        changes["transcript"] = clean_text(event.agent_transcript_path, MAX_PATH_LENGTH)
     agents = {name: agent for name, agent in session.agents.items() if agent.background}
     return changes | {"agents": agents, "cleared": True}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean
-from fairlead.sessions._session import THINKING, Agent, AttentionNeeded, OpenCall, Session, Working
+from fairlead.sessions._limits import MAX_CALLS, MAX_ID_LENGTH, MAX_PATH_LENGTH, clean_text
+from fairlead.sessions._session import THINKING, ActiveSubagent, AttentionNeeded, OpenCall, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_corrected_state, with_state
 from fairlead.text import replace_surrogates
 
@@ -38,7 +38,7 @@ that starts later, while another one waits for an answer, belongs to the next me
 def path_of(event: ToolEvent) -> str:
     """Return the path in a tool call's input; "" if there is none."""
     path = client_or_default(event.client).path_of(event.tool_input)
-    return clean(path, MAX_PATH_LENGTH) if path else ""
+    return clean_text(path, MAX_PATH_LENGTH) if path else ""
 
 
 def question_of(event: ToolEvent) -> str:
@@ -63,7 +63,7 @@ def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
         is_asked = any(other.asked for other in calls.values())
     if call_id:
         if len(call_id) > MAX_ID_LENGTH or not call_id.isascii():
-            call_id = clean(call_id, MAX_ID_LENGTH)
+            call_id = clean_text(call_id, MAX_ID_LENGTH)
         calls = {**calls, call_id: call} if calls else {call_id: call}
         if len(calls) > MAX_CALLS:
             del calls[next(iter(calls))]
@@ -84,7 +84,7 @@ def pre_tool_use_blocked(session: Session, _event: PreToolUse, _at: float) -> Ch
 def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
     """Open the call, unless a later event has ended it."""
     counters = replace(session.counters, tools=session.counters.tools + 1)
-    call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
+    call_id = clean_text(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id or not session.in_turn or call_id in session.memory.closed or at <= session.memory.cleared:
         return {"counters": counters}
     calls = {call_id: _opened(event, at), **session.calls}
@@ -93,7 +93,7 @@ def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Chan
 
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
     """Mark the newest matching open call as asked about: the event does not identify its call."""
-    tool, path = clean(event.tool_name), path_of(event)
+    tool, path = clean_text(event.tool_name), path_of(event)
     reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
     question = question_of(event)
     for call_id, call in reversed(session.calls.items()):
@@ -116,11 +116,11 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
         return OpenCall(tool, at, asked=tool, question=question_of(event))
     if client.tool_kinds.get(tool) == "spawn":
         request = client.subagent_request(event.tool_input)
-        return OpenCall(tool, at, about=clean(request.description), kind=clean(request.name))
+        return OpenCall(tool, at, about=clean_text(request.description), kind=clean_text(request.name))
     if len(tool) > _MAX_SHORT_NAME or not tool.isascii():
-        tool = clean(tool)
+        tool = clean_text(tool)
     path = client.path_of(event.tool_input)
-    return OpenCall(tool, at, clean(path, MAX_PATH_LENGTH) if path else "")
+    return OpenCall(tool, at, clean_text(path, MAX_PATH_LENGTH) if path else "")
 
 
 # -- a call ends ---------------------------------------------------------------------------------------
@@ -190,23 +190,25 @@ def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, 
     """Return the changes for the subagent of an answered call: it has finished, or continues in the background."""
     if is_finished(event):
         agents = {name: agent for name, agent in session.agents.items() if name != agent_id}
-        return {"agents": agents, "closed": (clean(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}
+        return {"agents": agents, "closed": (clean_text(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}
     known = session.agents.get(agent_id)
     if is_delayed and known is None and agent_id in session.memory.closed:
         return {}
-    agent = Agent(known.type if known else requested_subagent(event), known.at if known else at, background=True)
+    agent = ActiveSubagent(
+        known.type if known else requested_subagent(event), known.at if known else at, background=True
+    )
     return {"agents": {**session.agents, agent_id: agent}}
 
 
 def started_subagent(event: PostToolUse) -> str:
     """Return the id of the subagent that an answered call has started; "" if the answer has none."""
     result = client_or_default(event.client).subagent_result(event)
-    return clean(result.agent_id, MAX_ID_LENGTH) if result else ""
+    return clean_text(result.agent_id, MAX_ID_LENGTH) if result else ""
 
 
 def requested_subagent(event: PostToolUse) -> str:
     """Return the name (or the type) of the subagent that a call asked for."""
-    return clean(client_or_default(event.client).subagent_request(event.tool_input).name)
+    return clean_text(client_or_default(event.client).subagent_request(event.tool_input).name)
 
 
 def is_finished(event: PostToolUse) -> bool:
@@ -216,7 +218,7 @@ def is_finished(event: PostToolUse) -> bool:
 
 
 def _closed(session: Session, event: ToolEvent) -> Changes:
-    call_id = clean(event.tool_use_id or "", MAX_ID_LENGTH)
+    call_id = clean_text(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id:
         return {}
     changes: Changes = {"closed": (call_id,)}
@@ -227,7 +229,7 @@ def _closed(session: Session, event: ToolEvent) -> Changes:
 
 def _listed(event: PostToolBatch) -> tuple[str, ...]:
     ids = [call.get("tool_use_id") for call in event.tool_calls or () if type(call) is dict]
-    return tuple(clean(call_id, MAX_ID_LENGTH) for call_id in ids if type(call_id) is str)
+    return tuple(clean_text(call_id, MAX_ID_LENGTH) for call_id in ids if type(call_id) is str)
 
 
 # -- an MCP server asks --------------------------------------------------------------------------------

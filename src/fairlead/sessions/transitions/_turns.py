@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
-from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TASKS, clean
-from fairlead.sessions._session import IDLE, THINKING, Agent, AttentionNeeded, Session, Task, Working
+from fairlead.sessions._limits import MAX_ID_LENGTH, MAX_PATH_LENGTH, MAX_TASKS, clean_text
+from fairlead.sessions._session import IDLE, THINKING, ActiveSubagent, AttentionNeeded, BackgroundTask, Session, Working
 from fairlead.sessions.transitions._activity import Changes, with_state
 from fairlead.sessions.transitions._tools import MCP_INPUT, answered_mcp
 
@@ -51,7 +51,7 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
     counters = session.counters
     if client_or_default(event.client).is_automatic(event.prompt):  # the client fires this event for its own too
         return {"by_person": False, "counters": replace(counters, wakes=counters.wakes + 1)}
-    prompt = clean(event.prompt)
+    prompt = clean_text(event.prompt)
     changes: Changes = {"by_person": True, "counters": replace(counters, prompts=counters.prompts + 1)}
     if not session.first_prompt:
         changes["first_prompt"] = prompt
@@ -62,7 +62,7 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
 
 def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
     """Remove the task that a prompt of the client reports as ended: its stop may not have been seen."""
-    task_id = clean(client_or_default(event.client).ended_task(event.prompt), MAX_ID_LENGTH)
+    task_id = clean_text(client_or_default(event.client).ended_task(event.prompt), MAX_ID_LENGTH)
     if not task_id:
         return {}
     changes: Changes = {"closed": (task_id,)}
@@ -91,7 +91,7 @@ def stop(session: Session, event: Stop, at: float) -> Changes:
     }
     for name, task in tasks.items():
         if task.type == "subagent" and name not in agents:
-            agents[name] = Agent(task.agent_type, at, background=True)
+            agents[name] = ActiveSubagent(task.agent_type, at, background=True)
     return with_state(session, in_turn=False, calls={}, tasks=tasks, agents=agents, cleared=True)
 
 
@@ -103,21 +103,21 @@ def stop_blocked(_session: Session, _event: Event, _at: float) -> Changes:
 def stop_failure(session: Session, event: StopFailure, _at: float) -> Changes:
     """End the turn, because the model's API failed: nothing continues until the user acts."""
     counters = replace(session.counters, errors=session.counters.errors + 1)
-    reason = f"{FAILED}: {clean(event.error)}" if event.error else FAILED
-    state = AttentionNeeded(reason, clean(event.last_assistant_message or event.error_details or ""))
+    reason = f"{FAILED}: {clean_text(event.error)}" if event.error else FAILED
+    state = AttentionNeeded(reason, clean_text(event.last_assistant_message or event.error_details or ""))
     return {"in_turn": False, "calls": {}, "counters": counters, "state": state, "cleared": True}
 
 
-def _tasks(listed: list[Any]) -> dict[str, Task]:
-    tasks: dict[str, Task] = {}
+def _tasks(listed: list[Any]) -> dict[str, BackgroundTask]:
+    tasks: dict[str, BackgroundTask] = {}
     for task in listed[:MAX_TASKS]:
         if type(task) is dict and type(task.get("id")) is str:
             fields = [_text(task.get(name)) for name in ("type", "status", "description", "agent_type")]
-            tasks[clean(task["id"], MAX_ID_LENGTH)] = Task(*fields)
+            tasks[clean_text(task["id"], MAX_ID_LENGTH)] = BackgroundTask(*fields)
     return tasks
 
 
-def _is_teammate(agent: Agent, tasks: dict[str, Task]) -> bool:
+def _is_teammate(agent: ActiveSubagent, tasks: dict[str, BackgroundTask]) -> bool:
     """Return whether an agent may be a listed teammate. Teammates are listed under other ids than in their events."""
     return agent.background and any(task.type == "teammate" for task in tasks.values())
 
@@ -135,7 +135,7 @@ def notification(session: Session, event: Notification, _at: float) -> Changes:
     reason = _REASONS.get(kind)
     if reason is None or any(call.asked for call in session.calls.values()) or _is_repeated(session, kind):
         return {}  # the open question is worded better
-    return {"state": AttentionNeeded(reason, clean(event.message or "") if kind == "agent_needs_input" else "")}
+    return {"state": AttentionNeeded(reason, clean_text(event.message or "") if kind == "agent_needs_input" else "")}
 
 
 def _is_repeated(session: Session, kind: str) -> bool:
@@ -173,9 +173,9 @@ def session_start(session: Session, event: SessionStart, at: float) -> Changes:
     """Reset the session, which waits for a prompt. After compaction it continues with its work."""
     changes: Changes = {}
     if event.model:
-        changes["model"] = clean(event.model)
+        changes["model"] = clean_text(event.model)
     if event.session_title:
-        changes["title"] = clean(event.session_title)
+        changes["title"] = clean_text(event.session_title)
     if event.source == "compact":
         return changes if session.in_turn else with_state(session, **changes)
     return changes | _RESET | {"since": at, "ended": None, "end_reason": "", "next_id": ""}
@@ -185,13 +185,13 @@ def delayed_session_start(session: Session, event: SessionStart, at: float) -> C
     """Correct the start: the session started earlier than its first known event."""
     changes: Changes = {"started": min(session.started, at)}
     if event.model and not session.model:
-        changes["model"] = clean(event.model)
+        changes["model"] = clean_text(event.model)
     return changes
 
 
 def session_end(_session: Session, event: SessionEnd, at: float) -> Changes:
     """End the session."""
-    return _RESET | {"ended": at, "end_reason": clean(event.reason or "other")}
+    return _RESET | {"ended": at, "end_reason": clean_text(event.reason or "other")}
 
 
 def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Changes:
@@ -220,13 +220,13 @@ def setup(_session: Session, _event: Event, _at: float) -> Changes:
 
 def post_model_switch(_session: Session, event: ModelSwitch, _at: float) -> Changes:
     """Set the new model."""
-    return {"model": clean(event.to_model)} if event.to_model else {}
+    return {"model": clean_text(event.to_model)} if event.to_model else {}
 
 
 def cwd_changed(_session: Session, event: CwdChanged, _at: float) -> Changes:
     """Set the new working directory."""
-    return {"cwd": clean(event.new_cwd, MAX_PATH_LENGTH)} if event.new_cwd else {}
+    return {"cwd": clean_text(event.new_cwd, MAX_PATH_LENGTH)} if event.new_cwd else {}
 
 
 def _text(value: object) -> str:
-    return clean(value) if type(value) is str else ""
+    return clean_text(value) if type(value) is str else ""

@@ -18,7 +18,7 @@ from fairlead.store.events._rows import clean_text, daemon_record, rows_by_table
 from fairlead.store.events._tables import positions
 from fairlead.store.events._values import Counts, StoredEvent
 from fairlead.store.history._fill import HistoryBatch
-from fairlead.store.history._store import History
+from fairlead.store.history._store import HistoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairlead.journal import DaemonRecord, Record
     from fairlead.sessions import EventText
     from fairlead.store._database import Backend
-    from fairlead.store.events._values import Key
+    from fairlead.store.events._values import EventKey
 
 _INSERT_BATCH_SIZE = 1000
 """Rows built at a time, which limits the memory that a large batch takes."""
@@ -39,7 +39,7 @@ def default_url() -> str:
     return f"sqlite:///{state_folder()}/fairlead.db"
 
 
-class Store(History):
+class Store(HistoryStore):
     """Stores events. Thread-safe; writers wait for each other.
 
     - `add_records` stores records and their journal position in one transaction. If the process is killed, the store
@@ -129,7 +129,7 @@ class Store(History):
         event: str | None = None,
         since: float | None = None,
         until: float | None = None,
-        after: Key | tuple[float, str] | None = None,
+        after: EventKey | tuple[float, str] | None = None,
         newest_first: bool = True,
         limit: int = 100,
     ) -> list[StoredEvent]:

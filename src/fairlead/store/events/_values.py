@@ -9,7 +9,7 @@ import msgspec
 from fairlead.journal import CommandsRecord, EventRecord
 
 
-class Key(NamedTuple):
+class EventKey(NamedTuple):
     """The sort key of an event: its time, then its id."""
 
     at: float
@@ -23,9 +23,9 @@ class StoredEvent(msgspec.Struct, frozen=True):
     commands: CommandsRecord | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> EventKey:
         """The key after which the next page starts."""
-        return Key(self.event.at, self.event.id)
+        return EventKey(self.event.at, self.event.id)
 
 
 class Counts(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ _BATCH_SIZE = 200
 """Rows deleted in one transaction."""
 
 
-class History(Database):
+class HistoryStore(Database):
     """The activity and costs of sessions, filled from the stored events and pruned with them."""
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:

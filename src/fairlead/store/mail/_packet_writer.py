@@ -11,11 +11,11 @@ from fairlead.mail.remote import (
     MESSAGE,
     RECEIPT,
     AgentAddress,
+    DeliveryReceipt,
     MessagePacket,
     NewPacket,
     Origin,
     PacketSender,
-    Receipt,
     ReceiptPacket,
     encode,
 )
@@ -57,7 +57,7 @@ class PacketWriter:
         self._local_host = local_host
         self._local_name = local_name
         self._at = at
-        self._receipts: dict[str, dict[tuple[int, int], Receipt]] = {}
+        self._receipts: dict[str, dict[tuple[int, int], DeliveryReceipt]] = {}
         """Receipts that are not in a packet yet, by host."""
         self._packets: list[tuple[NewPacket, int]] = []
 
@@ -101,7 +101,7 @@ class PacketWriter:
             return
         row = rows[0]
         waiting = self._receipts.setdefault(row.origin, {})
-        waiting[message, recipient] = Receipt(
+        waiting[message, recipient] = DeliveryReceipt(
             number=row.origin_number,
             recipient=recipient,
             stage=row.stage,

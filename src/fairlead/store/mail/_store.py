@@ -18,11 +18,11 @@ from fairlead.mail import (
     MailBusy,
     MailCounts,
     MailFull,
-    MailSnapshot,
     MailUnreachable,
     PruneStep,
     QueueSize,
     QueueSummary,
+    StoredMail,
 )
 from fairlead.paths import state_folder
 from fairlead.store._database import Database, PreparedStatement, batches, insert_or_ignore, translate_errors
@@ -99,13 +99,13 @@ class MailStore(Database):
         super().close()
         self._owner_lock.close()
 
-    def load(self) -> MailSnapshot:
+    def load(self) -> StoredMail:
         """Return the initial content of a `MailCache`."""
         with self._reading() as connection:
             all_agents = [agent_from(row) for row in connection.execute(queries.AGENTS)]
             aliases = connection.execute(queries.ALIASES).all()
             last_message = connection.execute(queries.LAST_MESSAGE).scalar_one() or 0
-            return MailSnapshot(
+            return StoredMail(
                 agents=all_agents,
                 former_sessions={row.text: row.agent for row in aliases if row.kind == "session"},
                 former_names={row.text: row.agent for row in aliases if row.kind == "name"},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from fairlead.mail.remote import NewPacket, Receipt, ReceivedBatch
+    from fairlead.mail.remote import DeliveryReceipt, NewPacket, ReceivedBatch
 
 _MAX_REFUSED = 1000
 _INSERT_ORIGINS = PreparedStatement(insert(origins))
@@ -96,7 +96,7 @@ def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:
             statement.run_many(connection, rows)
 
 
-def _delivery_values(number: int, recipient: int, receipt: Receipt) -> dict[str, Any]:
+def _delivery_values(number: int, recipient: int, receipt: DeliveryReceipt) -> dict[str, Any]:
     values = {
         "agent": recipient,
         "number": number,

@@ -9,7 +9,7 @@ There are three limits:
 
 The server confirms a change before it is on its disk, which is several times faster. This is safe for packets: a
 sender keeps them until they are acknowledged, and pushes again those that a crashed server has lost. Data that must
-not be lost is written with `durably`.
+not be lost is written with `durable_commits`.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def connect(url: str, timeout: float) -> LimitedConnection:
 
 
 @contextmanager
-def durably(connection: LimitedConnection) -> Iterator[None]:
+def durable_commits(connection: LimitedConnection) -> Iterator[None]:
     """Open a transaction that is on the server's disk once the block ends."""
     with connection.transaction():
         connection.execute("SELECT set_config('synchronous_commit', 'on', true)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fairlead.team._types import RelayLeases, TeamLease
-from fairlead.team.postgres._connection import durably
+from fairlead.team.postgres._connection import durable_commits
 from fairlead.team.postgres._statements import LEASE_CHANNEL, NOW
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class LeaseRows:
     def take(self, leases: Sequence[TeamLease], versions: Mapping[str, int], replaced: Sequence[str]) -> bool:
         """Store leases if their projects still have these versions. They survive a crash of the server."""
         try:
-            with durably(self._connection):
+            with durable_commits(self._connection):
                 for project in sorted({lease.project for lease in leases}):  # sorted, to avoid deadlocks
                     self._claim(project, versions.get(project))
                 self._delete(replaced)
@@ -111,13 +111,13 @@ class LeaseRows:
 
     def release(self, ids: Sequence[str]) -> None:
         """Delete leases of this host."""
-        with durably(self._connection):
+        with durable_commits(self._connection):
             self._delete(ids)
             self._connection.execute(_NOTIFY, [self._host])
 
     def drop(self, host: str) -> None:
         """Delete all leases of a host."""
-        with durably(self._connection):
+        with durable_commits(self._connection):
             self._touch(self._connection.execute(_DELETE_ALL, [host]).fetchall())
             self._connection.execute(_NOTIFY, [self._host])
 

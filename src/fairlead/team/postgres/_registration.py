@@ -12,7 +12,7 @@ from fairlead.team._errors import HostCloned, RelayRefused
 from fairlead.team._membership import new_host_id
 from fairlead.team._types import Welcome
 from fairlead.team.postgres import _statements as sql
-from fairlead.team.postgres._connection import durably
+from fairlead.team.postgres._connection import durable_commits
 
 if TYPE_CHECKING:
     from fairlead.team._types import Hello
@@ -44,7 +44,7 @@ def claim(connection: LimitedConnection, hello: Hello, *, timeout: float | None 
 def register(connection: LimitedConnection, hello: Hello, revision: str, location: str) -> Welcome:
     """Add this host, or update its entry, in one transaction. The caller holds the lock of the host."""
     try:
-        with durably(connection):
+        with durable_commits(connection):
             team, is_founder = _team(connection, hello, location)
             is_new = _host(connection, hello, location)
     except errors.UniqueViolation:

@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fairlead.team._errors import RelayRefused, TeamError
-from fairlead.team._types import Certificate, Host, Packet, RelayLoad, Snapshot, Welcome
+from fairlead.team._types import Certificate, Host, HostSnapshot, Packet, RelayLoad, Welcome
 from fairlead.team.postgres import _statements as sql
-from fairlead.team.postgres._connection import connect, delete_in_steps, durably, listen
+from fairlead.team.postgres._connection import connect, delete_in_steps, durable_commits, listen
 from fairlead.team.postgres._leases import LeaseRows
 from fairlead.team.postgres._listener import NotifyListener
 from fairlead.team.postgres._registration import claim, register
@@ -118,9 +118,9 @@ class PostgresRelay(StatementRunner):
     def certificates(self) -> list[Certificate]:
         """Return all certificates, in the order in which they were added."""
         return [
-            Certificate(host=host, name=name, key=key, verdict=verdict, by=by, at=at, signature=signature)
-            for host, name, key, verdict, by, at, signature in self._run(sql.CERTIFICATES)
-            if verdict in {"member", "removed"}
+            Certificate(host=host, name=name, key=key, status=status, by=by, at=at, signature=signature)
+            for host, name, key, status, by, at, signature in self._run(sql.CERTIFICATES)
+            if status in {"member", "removed"}
         ]
 
     def add_certificate(self, certificate: Certificate) -> None:
@@ -129,24 +129,24 @@ class PostgresRelay(StatementRunner):
             certificate.host,
             certificate.name,
             certificate.key,
-            certificate.verdict,
+            certificate.status,
             certificate.by,
             certificate.at,
             certificate.signature,
         ]
-        with self._translating(), durably(self._connection):
+        with self._translating(), durable_commits(self._connection):
             self._connection.execute(sql.ADD_CERTIFICATE, [*values, self._host])
 
-    def publish(self, snapshot: Snapshot) -> None:
+    def publish(self, snapshot: HostSnapshot) -> None:
         """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
         self._run(sql.PUBLISH, [self._host, snapshot.kind, snapshot.version, snapshot.body, snapshot.signature])
 
-    def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[Snapshot]:
+    def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[HostSnapshot]:
         """Return the snapshots of the other hosts that are newer than the known versions."""
         hosts, kinds = [host for host, _ in known], [kind for _, kind in known]
         rows = self._run(sql.SNAPSHOTS, [hosts, kinds, list(known.values()), self._host])
         return [
-            Snapshot(host=host, kind=kind, version=version, body=body, signature=signature, at=at)
+            HostSnapshot(host=host, kind=kind, version=version, body=body, signature=signature, at=at)
             for host, kind, version, body, signature, at in rows
         ]
 

@@ -43,7 +43,7 @@ class ShownChoice(msgspec.Struct, frozen=True):
 
     question: str
     options: tuple[str, ...] = ()
-    several: bool = False
+    allows_several: bool = msgspec.field(default=False, name="several")
     """Whether more than one option can be chosen."""
     descriptions: tuple[str, ...] = ()
     """The descriptions of the options, in their order."""
@@ -149,7 +149,7 @@ class AnswerForm:
         at = int(key) - 1 if key.isascii() and key.isdigit() else -1
         if not 0 <= at < len(choice.options):
             return ""
-        if not choice.several:
+        if not choice.allows_several:
             return self._answered(choice.options[at])
         self._marked ^= {at}
         return ""
@@ -205,7 +205,7 @@ class AnswerForm:
         of = f" ({len(self._answers) + 1} of {count})" if count > 1 else ""
         yield from _paragraph(f"{choice.question}{of}", "", "group", cells)
         for index, (option, about) in enumerate(zip_longest(choice.options, choice.descriptions, fillvalue="")):
-            mark = ("[x] " if index in self._marked else "[ ] ") if choice.several else ""
+            mark = ("[x] " if index in self._marked else "[ ] ") if choice.allows_several else ""
             before = f" {index + 1} {mark}"
             yield from _paragraph(option, before, "plain", cells)
             if about:
@@ -215,7 +215,7 @@ class AnswerForm:
         """Return the last line of the form: the keys, or the typed text with its label."""
         hint = _HINTS[self.mode]
         if self.mode not in ("text", "reason"):
-            if self.mode == "choose" and self._choice.several:
+            if self.mode == "choose" and self._choice.allows_several:
                 hint = hint.replace("choose", "mark  Enter answers", 1)
             return [(fit_end(hint, cells), "dim")]
         shown = fit_end(self.value, max(1, cells - len(hint) - 1))

@@ -30,7 +30,7 @@ class HostStatus(NamedTuple):
         """Return the status as text: the age of the last contact, and the number of unlisted sessions."""
         age = duration(max(0.0, now - self.last_contact))
         more = f" · {self.left_out} more sessions" if self.left_out else ""
-        return (f"NO CONTACT for {age}: its last update" if self.is_stale(now) else f"heard {age} ago") + more
+        return (f"NO CONTACT for {age}: its last update" if self.is_stale(now) else f"last contact {age} ago") + more
 
 
 def host_of_folder(folder: str, hosts: Collection[str]) -> str:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
-    from fairlead.daemon.integrity._project import Project
-    from fairlead.daemon.integrity._report import Finding
+    from fairlead.daemon.integrity._project import CheckedProject
+    from fairlead.daemon.integrity._report import ReportedChange
     from fairlead.events import Event
     from fairlead.journal import EventRecord
 
@@ -59,7 +59,7 @@ class IntegrityCheck(EventExtension):
         self._file_calls: dict[str, EventContext] = {}
         """Event id → calls of file tools that are being decided. No files are checked before them, so it is enough to
         add them to the running calls after the reply."""
-        self._shown: dict[str, tuple[Project, list[Finding]]] = {}
+        self._shown: dict[str, tuple[CheckedProject, list[ReportedChange]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
     def may_block(self, context: EventContext) -> bool:
@@ -87,16 +87,16 @@ class IntegrityCheck(EventExtension):
         if isinstance(event, PreToolUse):
             self._tool_decided(record, event)
         elif isinstance(event, UserPromptSubmit):
-            calls.prompted(event.session_id)
+            calls.note_prompt(event.session_id)
             if calls.has_unfinished:
-                calls.tasks_ended(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
+                calls.end_tasks(event.session_id, None, client_or_default(event.client).ended_task(event.prompt))
         elif isinstance(event, PostToolBatch | SubagentStop):
-            calls.agent_is_done(event)
+            calls.end_calls_of_agent(event)
         elif isinstance(event, Stop):
-            calls.agent_is_done(event)
-            calls.tasks_ended(event.session_id, _task_ids(event.background_tasks))
+            calls.end_calls_of_agent(event)
+            calls.end_tasks(event.session_id, _task_ids(event.background_tasks))
         elif isinstance(event, SessionEnd):
-            calls.session_ended(event.session_id)
+            calls.end_calls_of_session(event.session_id)
 
     def undo(self, event_id: str) -> None:
         """Report the findings of an undelivered reply again, with the next reply."""
@@ -118,12 +118,12 @@ class IntegrityCheck(EventExtension):
     def _tool_decided(self, record: EventRecord, event: PreToolUse) -> None:
         context, calls = self._file_calls.pop(record.id, None), self._monitor.calls
         if record.verdict in _NOT_RUN:
-            calls.blocked(record.id)
+            calls.end_blocked_call(record.id)
             return
         if context is not None:
             calls.begin(RunningCall(event, record.id, context.cwd, record.caller, context.client))
         if record.verdict == "asked":
-            calls.approved(record.id)
+            calls.note_approval(record.id)
 
     def _file_tool(self, context: EventContext, event: ToolEvent) -> None:
         if isinstance(event, PreToolUse):
@@ -132,16 +132,16 @@ class IntegrityCheck(EventExtension):
             self._file_calls[context.request.id] = context
         else:
             call = context.client.tool_call(event.tool_name, event.tool_input)
-            self._monitor.file_was_written(event, [access.path for access in call.paths], context.cwd)
+            self._monitor.note_written_files(event, [access.path for access in call.paths], context.cwd)
 
     def _checked_tool(self, context: EventContext, event: ToolEvent) -> HookOutput | None:
         if isinstance(event, PreToolUse):
-            self._monitor.call_begins(context, event)
+            self._monitor.begin_call(context, event)
             return None
         if not isinstance(event, PostToolUse | PostToolUseFailure):
             return None
         task = context.client.background_task(event) if isinstance(event, PostToolUse) else ""
-        found = self._monitor.call_ended(context, event, task)
+        found = self._monitor.end_call(context, event, task)
         if found is None:
             return None
         if len(self._shown) >= _MAX_SHOWN:

@@ -123,7 +123,7 @@ class LeaseGate(EventExtension):
         for lease in covering:
             if leases.is_same_session(session, lease.holder.session):
                 has_own = True
-            elif lease.until > now and not leases.is_dead(lease):
+            elif lease.until > now and not leases.holder_has_ended(lease):
                 others.append(lease)
         return [lease for lease in others if not (has_own and lease.shared)]
 
@@ -163,7 +163,7 @@ class LeaseGate(EventExtension):
     def _are_apart(self, editor: Editor, other: Editor) -> bool:
         """Return whether two edits are of different sessions, and the other session has not ended."""
         leases = self._leases
-        return not leases.is_same_session(editor.session, other.session) and not leases.has_ended(other.session)
+        return not leases.is_same_session(editor.session, other.session) and not leases.session_has_ended(other.session)
 
     def _name(self, editor: Editor) -> str:
         return self._leases.agent_name(editor.session, editor.agent_id) or _UNNAMED

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from fairlead.daemon.answers._questions import MAX_REASON, Answer, Answerer, Decision
+from fairlead.daemon.answers._questions import MAX_REASON, Answerer, Decision, PersonAnswer
 from fairlead.text import one_line
 
 ANSWER: Final = "answer"
@@ -34,16 +34,16 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The time of the answer, by the relay's clock."""
     decision: Decision
     reason: Text = ""
-    choose: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = ()
+    chosen: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = msgspec.field(default=(), name="choose")
     user: Name = ""
     terminal: Name = ""
     pid: int = 0
     by: Literal["command", "watch"] = "command"
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> PersonAnswer:
         """The answer without the fields that identify it."""
-        return Answer(decision=self.decision, reason=self.reason, choose=self.choose)
+        return PersonAnswer(decision=self.decision, reason=self.reason, chosen=self.chosen)
 
     def answerer(self, host: str) -> Answerer:
         """Return who answered. The values are those that the sending host claims."""
@@ -84,7 +84,9 @@ def decode_answer_result(body: bytes) -> AnswerResultPacket:
     return _decode_answer_result(body)
 
 
-def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0917 - the fields of one
+def answer_packet(  # noqa: PLR0917 - the fields of one
+    nonce: str, question: str, asked: float, at: float, answer: PersonAnswer, answerer: Answerer
+) -> bytes:
     """Return the body of an `AnswerPacket`."""
     return encode(
         AnswerPacket(
@@ -94,7 +96,7 @@ def answer_packet(nonce: str, question: str, asked: float, at: float, answer: An
             at=at,
             decision=answer.decision,
             reason=answer.reason[:MAX_REASON],
-            choose=answer.choose,
+            chosen=answer.chosen,
             user=answerer.user[:_MAX_NAME],
             terminal=answerer.terminal[:_MAX_NAME],
             pid=answerer.pid,

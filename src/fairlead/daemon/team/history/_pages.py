@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     from fairlead.daemon.team.history._reader import HistoryReader
     from fairlead.daemon.team.history._rows import RemoteResult, RowKey
-    from fairlead.sessions import HistoryMatch, HistoryPage, HistoryQuery, HistorySession, OtherHosts, SessionHistory
+    from fairlead.sessions import (
+        HistoryMatch,
+        HistoryPage,
+        HistoryQuery,
+        HistorySession,
+        OtherHostsSummary,
+        SessionHistory,
+    )
 
     Find = Callable[[HistoryQuery], HistoryPage]
 
@@ -128,9 +135,9 @@ def _merged_matches(
 def _ask_both(
     find: Find,
     local: HistoryQuery | None,
-    ask: Callable[[], tuple[list[RemoteResult], OtherHosts]],
+    ask: Callable[[], tuple[list[RemoteResult], OtherHostsSummary]],
     query: HistoryQuery,
-) -> tuple[HistoryPage, tuple[list[RemoteResult], OtherHosts]]:
+) -> tuple[HistoryPage, tuple[list[RemoteResult], OtherHostsSummary]]:
     """Ask the store and the relay in parallel."""
     from fairlead.sessions import HistoryPage
 

@@ -18,7 +18,7 @@ from fairlead.daemon.team.history._copy_state import copy_state_file
 from fairlead.daemon.team.history._rows import HistoryRows, subagents_of
 from fairlead.files import write_private
 from fairlead.paths import make_private, state_folder
-from fairlead.sessions import OtherHosts, SessionHistory
+from fairlead.sessions import OtherHostsSummary, SessionHistory
 from fairlead.team import HistoryFilter, RelayUnreachable, TeamError, TeamSession
 from fairlead.team.relay import open_history
 
@@ -75,7 +75,7 @@ class HistoryReader:
 
     def sessions(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[RemoteResult], OtherHosts]:
+    ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         """Return a page of sessions, the last active one first, and how old the data is.
 
         If there are more pages, one more session than the limit is returned.
@@ -83,11 +83,11 @@ class HistoryReader:
         wanted = self._filter(query, hosts, before)
         try:
             rows = self._ask(lambda history: history.sessions(wanted))
-            state = OtherHosts(at=time())
+            state = OtherHostsSummary(at=time())
         except TeamError as error:
             cached = self._load()
             rows = select_sessions(cached.sessions, wanted)
-            state = OtherHosts(state="old" if cached.at else "missing", at=cached.at, why=str(error))
+            state = OtherHostsSummary(state="old" if cached.at else "missing", at=cached.at, why=str(error))
         genuine = self._rows.genuine_sessions(rows)
         if state.state == "current":
             self._save([row for row, _ in genuine], state.at)
@@ -96,7 +96,7 @@ class HistoryReader:
 
     def search(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
-    ) -> tuple[list[RemoteResult], OtherHosts]:
+    ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         """Return a page of events that contain a text, the newest first, and how old the data is.
 
         If there are more pages, one more event than the limit is returned.
@@ -105,13 +105,13 @@ class HistoryReader:
         try:
             rows, described = self._ask(lambda history: history.search(wanted))
         except TeamError as error:
-            return [], OtherHosts(state="missing", at=self._load().at, why=str(error))
+            return [], OtherHostsSummary(state="missing", at=self._load().at, why=str(error))
         sessions = {
             (row.host, row.session): self._rows.session(row, copy, query)
             for row, copy in self._rows.genuine_sessions(described)
         }
         genuine = self._rows.genuine_events(rows)
-        state = OtherHosts(at=time(), refused=len(rows) - len(genuine))
+        state = OtherHostsSummary(at=time(), refused=len(rows) - len(genuine))
         return [self._rows.match_result(row, copy, sessions) for row, copy in genuine], state
 
     def find_one(self, begins: str, hosts: tuple[str, ...]) -> list[tuple[str, HistorySession]]:

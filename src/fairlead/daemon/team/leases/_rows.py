@@ -31,7 +31,7 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: Annotated[str, Meta(max_length=500)] = ""
 
 
-def timed(wanted: WantedLease, relay_now: float) -> WantedLease:
+def with_relay_time(wanted: WantedLease, relay_now: float) -> WantedLease:
     """Return a lease with its end converted to the relay's clock."""
     assert wanted.grant is not None, "it is one of the team"
     until = round(relay_now + wanted.until - time(), 3)

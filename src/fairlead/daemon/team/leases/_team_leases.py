@@ -23,7 +23,7 @@ from fairlead.daemon.team.leases._cached_leases import (
     remove_cached_leases,
     write_cached_leases,
 )
-from fairlead.daemon.team.leases._rows import decode_row, sign_wanted, timed
+from fairlead.daemon.team.leases._rows import decode_row, sign_wanted, with_relay_time
 from fairlead.leases import WantedLease
 from fairlead.mail import USER
 from fairlead.team import RelayRefused, RelayUnreachable, TeamError, TeamLease, verify_lease
@@ -155,7 +155,7 @@ class TeamLeases:
             conflicts = decide(others)
             if conflicts:
                 return [], conflicts
-            granted = [timed(lease, current.now) for lease in wanted]
+            granted = [with_relay_time(lease, current.now) for lease in wanted]
 
             def store(connection: TeamConnection, current: RelayLeases = current, granted: Any = granted) -> bool:
                 rows = [sign_wanted(connection.roster, lease, holder.name or USER.name) for lease in granted]
@@ -216,7 +216,7 @@ class TeamLeases:
             return max(0.0, self._read_at + _interval(connection) - monotonic())
         return READ_INTERVAL
 
-    def lost(self) -> None:
+    def note_lost_connection(self) -> None:
         """Record that the connection is lost. Requests then fail at once with that reason."""
         self._has_timed_out = False
 

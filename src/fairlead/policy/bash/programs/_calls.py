@@ -152,7 +152,7 @@ Effect: TypeAlias = Access | RunCommand | RunScript | RunCode | RunFile | Unpack
 Program: TypeAlias = "Callable[[ProgramCall], Iterable[Effect]]"
 
 
-class Options(NamedTuple):
+class ParsedOptions(NamedTuple):
     """The parsed arguments of a call."""
 
     given: dict[str, list[str]]
@@ -167,7 +167,7 @@ class Options(NamedTuple):
         return [value for name in names for value in self.given.get(name, ())]
 
 
-def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
+def parse_options(args: list[str], valued: str = "", long: str = "") -> ParsedOptions:
     """Parse arguments as getopt does; the letters in `valued` and the names in `long` take a value.
 
     A long option may be abbreviated, as in GNU programs.
@@ -189,10 +189,10 @@ def parse_options(args: list[str], valued: str = "", long: str = "") -> Options:
             given.setdefault(name, []).append(value)
         else:
             _letters(arg, valued, rest, given)
-    return Options(given, operands)
+    return ParsedOptions(given, operands)
 
 
-def options_before_operand(args: list[str], valued: str, long: str) -> tuple[Options, list[str]]:
+def options_before_operand(args: list[str], valued: str, long: str) -> tuple[ParsedOptions, list[str]]:
     """Parse the options before the first operand; return them and the remaining arguments."""
     index = 0
     while index < len(args) and args[index].startswith("-") and args[index] not in {"--", "-"}:

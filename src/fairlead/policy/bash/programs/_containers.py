@@ -9,7 +9,7 @@ from fairlead.policy.bash._words import plain, quote
 from fairlead.policy.bash.programs._calls import (
     Effect,
     Mention,
-    Options,
+    ParsedOptions,
     Program,
     ProgramCall,
     RunCommand,
@@ -96,7 +96,7 @@ def container_command(words: Sequence[str]) -> list[str]:
     return [image, *opts.values("entrypoint"), *rest[1:]]
 
 
-def _mounts(opts: Options) -> Iterator[tuple[str, str]]:
+def _mounts(opts: ParsedOptions) -> Iterator[tuple[str, str]]:
     """Yield each mounted folder of this machine, with its path in the container."""
     for word in opts.values("v", "volume"):
         host, _, inside = word.partition(":")

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
-from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards._evaluation import RuleCheck
 from fairlead.policy.guards.self_protection._clients import (
     CONTAINER_PROGRAMS,
     LOADER_VARIABLES,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fairlead.policy.bash._analysis import Analysis, SimpleCommand
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.guards.self_protection._startup import StartupRules
     from fairlead.policy.paths._resolve import ResolvedPath
 

@@ -7,7 +7,7 @@ from time import monotonic
 
 from fairlead.clients import known_clients
 from fairlead.lazy import cache, cached_property
-from fairlead.policy.guards._verdict import RuleCheck
+from fairlead.policy.guards._evaluation import RuleCheck
 from fairlead.policy.guards.self_protection._environment import environment_paths, library_prefixes
 from fairlead.policy.guards.self_protection._startup import is_startup_file
 from fairlead.policy.paths._resolve import BaseFolder
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fairlead.clients import ToolCall
     from fairlead.policy.config._types import Layer
-    from fairlead.policy.guards._verdict import Evaluation
+    from fairlead.policy.guards._evaluation import Evaluation
     from fairlead.policy.guards.self_protection._commands import SelfProtectionCheck
     from fairlead.policy.guards.self_protection._findings import Finding
     from fairlead.policy.guards.self_protection._startup import StartupRules

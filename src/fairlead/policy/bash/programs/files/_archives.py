@@ -10,7 +10,7 @@ from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
     Mention,
-    Options,
+    ParsedOptions,
     Program,
     ProgramCall,
     UnknownEffect,
@@ -65,7 +65,7 @@ def _traditional(args: list[str]) -> list[str]:
     return [*options, *rest]
 
 
-def _packed(opts: Options, folder: str) -> Iterator[Effect]:
+def _packed(opts: ParsedOptions, folder: str) -> Iterator[Effect]:
     without = tuple(plain(word).removeprefix("./") for word in opts.values("exclude"))
     skips = Selection((), (*without, ".git/") if opts.has("exclude-vcs") else without)
     for word in opts.operands:
@@ -75,7 +75,7 @@ def _packed(opts: Options, folder: str) -> Iterator[Effect]:
     yield from accesses("delete", opts.operands if opts.has("remove-files") else (), below=True)
 
 
-def _untar(opts: Options, archives: list[str], folder: str) -> Iterator[Effect]:
+def _untar(opts: ParsedOptions, archives: list[str], folder: str) -> Iterator[Effect]:
     members, strip = opts.operands, next(iter(opts.values("strip-components")), "0")
     renames = opts.has("transform", "xform", "s", "one-top-level")
     if members and not renames:
@@ -181,7 +181,7 @@ def _compress(call: ProgramCall) -> Iterator[Effect]:
     yield from accesses("write", opts.values("o", "output"))
 
 
-def _unpacks(call: ProgramCall, opts: Options) -> bool:
+def _unpacks(call: ProgramCall, opts: ParsedOptions) -> bool:
     return (
         call.program.startswith("un")
         or call.program in {"gunzip", "bunzip2"}

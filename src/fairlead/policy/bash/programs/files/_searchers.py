@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fairlead.policy.bash._words import plain
-from fairlead.policy.bash.programs._calls import Access, Effect, Options, Program, ProgramCall, accesses, parse_options
+from fairlead.policy.bash.programs._calls import (
+    Access,
+    Effect,
+    ParsedOptions,
+    Program,
+    ProgramCall,
+    accesses,
+    parse_options,
+)
 from fairlead.policy.paths._selection import Selection
 
 if TYPE_CHECKING:
@@ -68,7 +76,7 @@ def _grep(call: ProgramCall) -> Iterable[Effect]:
     return _grep_below(opts, files, recursive=recursive)
 
 
-def _grep_below(opts: Options, files: list[str], *, recursive: bool) -> Iterator[Effect]:
+def _grep_below(opts: ParsedOptions, files: list[str], *, recursive: bool) -> Iterator[Effect]:
     among = tuple(plain(word) for word in opts.values("include"))
     without = [] if among else [plain(word) for word in opts.values("exclude")]  # the last match decides
     without += [plain(word).rstrip("/") + "/" for word in opts.values("exclude-dir")]
@@ -95,7 +103,7 @@ def _rg(call: ProgramCall) -> Iterator[Effect]:
         yield from (RunCommand([word]) for word in opts.values("pre"))
 
 
-def _rg_selection(opts: Options) -> Selection:
+def _rg_selection(opts: ParsedOptions) -> Selection:
     globs = [plain(word) for word in opts.values("g", "glob", "iglob")]
     included = [glob for glob in globs if not glob.startswith("!")]
     types = [name for value in opts.values("t", "type") for name in _type_names(plain(value))]

@@ -10,7 +10,7 @@ from fairlead.policy.bash.programs._calls import (
     Access,
     Effect,
     Mode,
-    Options,
+    ParsedOptions,
     Program,
     ProgramCall,
     RunScript,
@@ -85,7 +85,7 @@ def _linked(source: str, targets: list[str]) -> list[Effect]:
     return effects
 
 
-def _sources_and_targets(opts: Options) -> tuple[list[str], list[str]]:
+def _sources_and_targets(opts: ParsedOptions) -> tuple[list[str], list[str]]:
     folders = opts.values("t", "target-directory")
     if folders:
         return opts.operands, folders
@@ -94,7 +94,7 @@ def _sources_and_targets(opts: Options) -> tuple[list[str], list[str]]:
     return opts.operands[:-1], opts.operands[-1:]
 
 
-def _copied(opts: Options, sources: list[str], targets: list[str], *, deep: bool) -> list[Effect]:
+def _copied(opts: ParsedOptions, sources: list[str], targets: list[str], *, deep: bool) -> list[Effect]:
     effects: list[Effect] = []
     into = opts.has("t", "target-directory") or len(sources) > 1
     for target in targets:

@@ -8,7 +8,7 @@ from stat import S_ISLNK
 from time import time_ns
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.daemon.integrity._file_state import CLOCK_TICK, Change, FileState, describe, follow, read_state
+from fairlead.daemon.integrity._file_state import CLOCK_TICK, DetectedChange, FileState, describe, follow, read_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class _Folder(NamedTuple):
     is_racy: bool
 
 
-class Snapshot:
+class ProtectedFileStates:
     """The last known state of a project's protected files. Not for several threads at once."""
 
     def __init__(self, protected: ProtectedFiles) -> None:
@@ -71,7 +71,7 @@ class Snapshot:
         """Return the last known state of a file."""
         return self._files.get(path)
 
-    def find_changes(self) -> list[Change]:
+    def find_changes(self) -> list[DetectedChange]:
         """Return the changes since the last check, and record the current state as the known one."""
         self._visited = 0
         suspects = [*self._changed_files(), *self._changed_targets(), *self._new_files()]
@@ -81,7 +81,7 @@ class Snapshot:
             after = self.refresh(path)
             what = describe(before, after)
             if what is not None:
-                changes.append(Change(path, what, before, after))
+                changes.append(DetectedChange(path, what, before, after))
         return changes
 
     @property

@@ -28,7 +28,7 @@ _CLOCK_STEP = 1.0
 _MAX_STATE_SIZE = 64 * 1024 * 1024
 
 
-def find_starting(folder: str, names: Sequence[str]) -> Iterator[ClientSessionFile]:
+def find_starting_sessions(folder: str, names: Sequence[str]) -> Iterator[ClientSessionFile]:
     """Yield the clients that wait in a start dialog, by the names of the files in the folder of session files."""
     listed = set(names)
     for name in names:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fairlead.journal import Record
 
 FORMAT = 1
-"""The version of the snapshot format. Other versions are not read: the registry is rebuilt from the journal."""
+"""The version of the format. Other versions are not read: the registry is rebuilt from the journal."""
 
 
-class SnapshotError(FairleadError, ValueError):
-    """A snapshot cannot be read. The registry can be rebuilt from the journal."""
+class SavedRegistryError(FairleadError, ValueError):
+    """What was saved cannot be read. The registry can be rebuilt from the journal."""
 
 
-class _Snapshot(msgspec.Struct, frozen=True):
+class _SavedRegistry(msgspec.Struct, frozen=True):
     format: int
     revision: int
     sessions: list[Session]
@@ -34,9 +34,9 @@ class _Snapshot(msgspec.Struct, frozen=True):
     shared: list[int]
 
 
-def snapshot(registry: Registry) -> bytes:
+def encode_registry(registry: Registry) -> bytes:
     """Encode all sessions and the latest revision."""
-    document = _Snapshot(
+    document = _SavedRegistry(
         FORMAT,
         registry.revision,
         list(registry.by_id.values()),
@@ -46,14 +46,14 @@ def snapshot(registry: Registry) -> bytes:
     return msgspec.json.encode(document)
 
 
-def restore(data: bytes, revision: int = 0) -> Registry:
-    """Decode a snapshot. Revisions continue from it, or from `revision` if that is higher."""
+def restore_registry(data: bytes, revision: int = 0) -> Registry:
+    """Decode a saved registry. Revisions continue from it, or from `revision` if that is higher."""
     try:
-        document = msgspec.json.decode(data, type=_Snapshot)
+        document = msgspec.json.decode(data, type=_SavedRegistry)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"not a snapshot of sessions: {error}") from None
+        raise SavedRegistryError(f"not saved sessions: {error}") from None
     if document.format != FORMAT:
-        raise SnapshotError(f"a snapshot of format {document.format}, not {FORMAT}")
+        raise SavedRegistryError(f"saved sessions of format {document.format}, not {FORMAT}")
     registry = Registry(max(revision, document.revision))
     for session in document.sessions:
         registry.put(session)
@@ -63,7 +63,7 @@ def restore(data: bytes, revision: int = 0) -> Registry:
     return registry
 
 
-def rebuild(records: Iterable[Record], revision: int = 0) -> Registry:
+def rebuild_registry(records: Iterable[Record], revision: int = 0) -> Registry:
     """Rebuild the registry from records of the journal. Other records, and unreadable ones, are skipped."""
     registry = Registry(revision)
     for record in records:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairlead.daemon.integrity import _snapshot, _written_paths
+from fairlead.daemon.integrity import _protected_file_states, _written_paths
+from fairlead.daemon.integrity._protected_file_states import ProtectedFileStates
 from fairlead.daemon.integrity._restore import RestoreError, restore
-from fairlead.daemon.integrity._snapshot import Snapshot
 from fairlead.daemon.integrity._written_paths import WrittenPaths
 from fairlead.policy import ProtectedFiles, find_layers
 
@@ -34,14 +34,14 @@ def project(tmp_path: Path, *patterns: str) -> Path:
     return folder
 
 
-def taken(folder: Path) -> Snapshot:
-    snapshot = Snapshot(ProtectedFiles(find_layers(str(folder))))
-    snapshot.scan()
-    return snapshot
+def taken(folder: Path) -> ProtectedFileStates:
+    known = ProtectedFileStates(ProtectedFiles(find_layers(str(folder))))
+    known.scan()
+    return known
 
 
-def found(snapshot: Snapshot, folder: Path) -> set[tuple[str, str]]:
-    return {(os.path.relpath(change.path, folder), change.what) for change in snapshot.find_changes()}
+def found(known: ProtectedFileStates, folder: Path) -> set[tuple[str, str]]:
+    return {(os.path.relpath(change.path, folder), change.what) for change in known.find_changes()}
 
 
 def test_the_files_of_all_folders_are_known(tmp_path: Path) -> None:
@@ -51,36 +51,36 @@ def test_the_files_of_all_folders_are_known(tmp_path: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
 
-    snapshot = taken(folder)
+    known = taken(folder)
 
     for name in [*names, "docs/sub/y.md", ".git/.env", "other"]:
         (folder / name).write_text(f"{name} is another")
-    assert found(snapshot, folder) == {(name, "changed") for name in names}
+    assert found(known, folder) == {(name, "changed") for name in names}
 
 
 def test_a_folder_that_is_moved_in_brings_its_files(tmp_path: Path) -> None:
     folder = project(tmp_path, ".env")
-    snapshot = taken(folder)
+    known = taken(folder)
     (tmp_path / "made/deep").mkdir(parents=True)
     (tmp_path / "made/deep/.env").write_text("x")
 
     (tmp_path / "made").rename(folder / "made")
 
-    assert found(snapshot, folder) == {("made/deep/.env", "added")}
+    assert found(known, folder) == {("made/deep/.env", "added")}
     (folder / "made").rename(folder / "moved")
-    assert found(snapshot, folder) == {("made/deep/.env", "removed"), ("moved/deep/.env", "added")}
-    assert found(snapshot, folder) == set()
+    assert found(known, folder) == {("made/deep/.env", "removed"), ("moved/deep/.env", "added")}
+    assert found(known, folder) == set()
 
 
 def test_new_files_among_installed_packages_are_not_noticed(tmp_path: Path) -> None:
     folder = project(tmp_path, ".env")
     (folder / "node_modules/p").mkdir(parents=True)
-    snapshot = taken(folder)
+    known = taken(folder)
 
     (folder / "node_modules/p/.env").write_text("x")
 
-    assert found(snapshot, folder) == set()
-    assert snapshot.limits == set()
+    assert found(known, folder) == set()
+    assert known.limits == set()
 
 
 def test_what_is_beyond_the_limits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,17 +88,17 @@ def test_what_is_beyond_the_limits_is_told(tmp_path: Path, monkeypatch: pytest.M
     for number in range(8):
         (folder / f"{number}").mkdir()
         (folder / f"{number}/{number}.pem").write_text("x")
-    monkeypatch.setattr(_snapshot, "MAX_FILES", 5)
-    monkeypatch.setattr(_snapshot, "MAX_FOLDERS", 6)
+    monkeypatch.setattr(_protected_file_states, "MAX_FILES", 5)
+    monkeypatch.setattr(_protected_file_states, "MAX_FOLDERS", 6)
 
-    snapshot = taken(folder)
+    known = taken(folder)
 
-    assert (len(snapshot), snapshot.copied) == (5, 5)
-    assert snapshot.limits == {
+    assert (len(known), known.copied) == (5, 5)
+    assert known.limits == {
         "more than 5 protected files",
         "more than 6 folders: new files in the others are not noticed",
     }
-    monkeypatch.setattr(_snapshot, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(_protected_file_states, "MAX_ENTRIES", 3)
     assert "more than 3 files: the others were not searched" in taken(folder).limits
 
 
@@ -106,38 +106,38 @@ def test_copies_end_where_their_limit_is(tmp_path: Path, monkeypatch: pytest.Mon
     folder = project(tmp_path, "*.pem")
     for name in ("a", "b", "c"):
         (folder / f"{name}.pem").write_text("x" * 100)
-    monkeypatch.setattr(_snapshot, "MAX_COPIES", 150)
+    monkeypatch.setattr(_protected_file_states, "MAX_COPIES", 150)
 
-    snapshot = taken(folder)
+    known = taken(folder)
 
-    states = [snapshot.state(str(folder / f"{name}.pem")) for name in ("a", "b", "c")]
+    states = [known.state(str(folder / f"{name}.pem")) for name in ("a", "b", "c")]
     assert sorted(state.content is not None for state in states if state) == [False, True, True]
-    assert snapshot.limits == {"files without a copy, because they are too large or cannot be read"}
+    assert known.limits == {"files without a copy, because they are too large or cannot be read"}
 
 
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
     folder = project(tmp_path, ".env")
     (folder / ".env").write_text("x")
-    snapshot = taken(folder)
+    known = taken(folder)
 
     (folder / ".env").unlink()
     os.mkfifo(folder / ".env")
 
-    assert found(snapshot, folder) == {(".env", "replaced")}
+    assert found(known, folder) == {(".env", "replaced")}
 
 
 def test_a_large_file_is_compared_by_its_times_and_size(tmp_path: Path) -> None:
     folder = project(tmp_path, "big")
     big = folder / "big"
     big.write_bytes(b"x" * (8 * 1024 * 1024 + 1))
-    snapshot = taken(folder)
+    known = taken(folder)
     status = big.stat()
 
     with big.open("r+b") as file:
         file.write(b"y")
     os.utime(big, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert found(snapshot, folder) == {("big", "changed")}
+    assert found(known, folder) == {("big", "changed")}
 
 
 # -- a disk that is full ---------------------------------------------------------------------------------
@@ -161,9 +161,9 @@ def full_disk(limit: int) -> Iterator[None]:
 def test_nothing_is_lost_on_a_full_disk(tmp_path: Path, before: str, after: str, problem: str) -> None:
     folder = project(tmp_path, ".env")
     (folder / ".env").write_text(before)
-    snapshot = taken(folder)
+    known = taken(folder)
     (folder / ".env").write_text(after)
-    (change,) = snapshot.find_changes()
+    (change,) = known.find_changes()
 
     with full_disk(10), pytest.raises(RestoreError, match=problem):
         restore(change)
