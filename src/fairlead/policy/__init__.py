@@ -9,7 +9,7 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fairlead.policy._time_spans import is_within_hours
+    from fairlead.policy._time_spans import is_quiet
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, plan_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         read_policy_text,
         user_wide_file,
     )
+    from fairlead.policy.config._lookup import is_at_or_above
     from fairlead.policy.config._memory_cache import shared_lookups, watch_folders
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
@@ -144,7 +145,8 @@ __all__ = [
     "has_decided_events",
     "hook_file_states",
     "hook_path",
-    "is_within_hours",
+    "is_at_or_above",
+    "is_quiet",
     "list_trusted",
     "load_policy",
     "load_session_policy",
@@ -205,13 +207,14 @@ __getattr__ = lazy_exports(
             "read_policy_text",
             "user_wide_file",
         ),
+        "config._lookup": ("is_at_or_above",),
         "config._memory_cache": ("shared_lookups", "watch_folders"),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("schema_text",),
         "trust._report": ("FileTrust", "HookFileState", "changed_meanings", "hook_file_states", "trust_states"),
-        "_time_spans": ("is_within_hours",),
+        "_time_spans": ("is_quiet",),
         "config._types": (
             *(
                 "Attention",
