@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
+    from fairlead.sessions.transitions._subagents import transcript_of
     from fairlead.sessions.transitions._tools import question_of
 
 __all__ = [
@@ -128,6 +129,7 @@ __all__ = [
     "restore",
     "snapshot",
     "team_sessions",
+    "transcript_of",
     "unknown_location",
     "with_host",
 ]
@@ -213,6 +215,7 @@ __getattr__ = lazy_exports(
             "line_of",
         ),
         "transitions._apply": ("apply",),
+        "transitions._subagents": ("transcript_of",),
         "transitions._tools": ("question_of",),
     },
 )
