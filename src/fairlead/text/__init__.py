@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         quoted,
         truncate,
     )
-    from fairlead.text._unicode import replace_surrogates, replace_surrogates_in
+    from fairlead.text._unicode import cut, replace_surrogates, replace_surrogates_in
     from fairlead.text._units import ago, clock, compact_number, duration, money, start_of_day
     from fairlead.text._width import cell_width, fit, fit_end, table, wrap_line
 
@@ -29,6 +29,7 @@ __all__ = [
     "cell_width",
     "clock",
     "compact_number",
+    "cut",
     "duration",
     "first_line",
     "fit",
@@ -63,7 +64,7 @@ __getattr__ = lazy_exports(
             "quoted",
             "truncate",
         ),
-        "_unicode": ("replace_surrogates", "replace_surrogates_in"),
+        "_unicode": ("cut", "replace_surrogates", "replace_surrogates_in"),
         "_units": ("ago", "clock", "compact_number", "duration", "money", "start_of_day"),
         "_width": ("cell_width", "fit", "fit_end", "table", "wrap_line"),
     },
