@@ -10,7 +10,6 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fairlead.store._database import Health
     from fairlead.store._errors import (
         StoreBusy,
         StoreDamaged,
@@ -32,7 +31,6 @@ __all__ = [
     "HEAD_REVISION",
     "REVISION_TABLE",
     "Counts",
-    "Health",
     "Key",
     "MailStore",
     "Store",
@@ -54,7 +52,6 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_database": ("Health",),
         "_errors": (
             "StoreBusy",
             "StoreDamaged",
