@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SubagentHistory,
         TextKind,
         TimelineEntry,
+        subagents_of,
     )
     from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
     from fairlead.sessions._limits import MAX_PATH_LENGTH, bounded, bounded_question, clean, is_long, public
@@ -128,6 +129,7 @@ __all__ = [
     "reconcile",
     "restore",
     "snapshot",
+    "subagents_of",
     "team_sessions",
     "transcript_of",
     "unknown_location",
@@ -166,6 +168,7 @@ __getattr__ = lazy_exports(
             "SubagentHistory",
             "TextKind",
             "TimelineEntry",
+            "subagents_of",
         ),
         "_hosts": ("HostSessions", "CONTACT_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (

@@ -11,10 +11,11 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
+from fairlead.daemon.store._event_texts import ExtractedTexts
+from fairlead.daemon.store._timeline import agent_type_of, timeline_entry
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory, subagents_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,11 +122,12 @@ class StoreWriter:
             after = (float(at), name) if before else None
             stored = store.events(session=sessions[0].id, limit=limit + 1, after=after)
             more, page = len(stored) > limit, stored[:limit]
+            entries = [(timeline_entry(one), agent_type_of(one.event)) for one in reversed(page)]
             return [
                 SessionHistory(
                     session=sessions[0],
-                    subagents=subagents_of(page),
-                    timeline=[timeline_entry(stored) for stored in reversed(page)],
+                    subagents=subagents_of(entries),
+                    timeline=[entry for entry, _ in entries],
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
                 )
             ]

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.daemon.team.history._signing import CLOCK_TOLERANCE
-from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy, SubagentHistory
+from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy
 from fairlead.team import TeamEvent, TeamSession, verify_event, verify_session
 
 if TYPE_CHECKING:
@@ -132,17 +132,6 @@ class HistoryRows:
 
     def _host_name(self, host: str) -> str:
         return self._team.roster.name(host) if self._team.roster is not None else host[:8]
-
-
-def subagents_of(entries: Iterable[tuple[TimelineEntry, EventCopy]]) -> list[SubagentHistory]:
-    """Return the subagents that appear in events. The events are sorted, the oldest first."""
-    subagents: dict[str, SubagentHistory] = {}
-    for entry, copy in entries:
-        if entry.agent:
-            known = subagents.get(entry.agent) or SubagentHistory(id=entry.agent, started=entry.at)
-            ended = entry.at if entry.event == "SubagentStop" else known.ended
-            subagents[entry.agent] = replace(known, type=known.type or copy.agent_type, ended=ended)
-    return list(subagents.values())
 
 
 def _cost(copy: SessionCopy, query: HistoryQuery) -> float:
