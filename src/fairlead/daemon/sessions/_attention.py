@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.durations import HOUR
 from fairlead.errors import FairleadError
 from fairlead.files import write_private
 from fairlead.journal import DOCTOR_SESSION
@@ -42,7 +43,7 @@ MAX_NOTES = 3
 _TICK = 0.25
 _MIN_INTERVAL = 2.0
 """Seconds between two notifications. Requests that come meanwhile are sent together."""
-_DESKTOP_RETRY = 3600.0
+_DESKTOP_RETRY = HOUR
 """Seconds after which a desktop that could not show a notification is tried again."""
 
 

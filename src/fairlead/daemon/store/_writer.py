@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairlead.daemon.store._event_texts import ExtractedTexts
 from fairlead.daemon.store._timeline import agent_type_of, timeline_entry
+from fairlead.durations import DAY
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
 from fairlead.sessions import AbsenceSummary, CopyBatch, CopyCount, HistoryPage, SessionHistory, subagents_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 500
 """Records of one transaction. Larger ones take less time in all, and delay the daemon more on a single processor."""
 _RECORDS_PER_YIELD = 4
-MAX_AGE = 30 * 24 * 3600.0
+MAX_AGE = 30 * DAY
 """The default number of seconds after which events are deleted."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
 """The maximum size of the database and its log."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from fairlead.durations import DAY
 from fairlead.mail._errors import MailError
 from fairlead.mail._storage import HostRecord
 from fairlead.mail.remote._bounce_notices import build_bounce_notices
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fairlead.mail.remote._receiving import IncomingPacket, Received
     from fairlead.mail.remote._storage import Backlog, Link, OutgoingPacket, TeamStorage
 
-_ENDED_SECONDS = 7 * 86_400.0
+_ENDED_SECONDS = 7 * DAY
 """For how long a snapshot contains an agent that has ended."""
 _MAX_ENDED = 500
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.daemon.team.history._signing import CLOCK_TOLERANCE
+from fairlead.durations import HOUR
 from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy
 from fairlead.team import TeamEvent, TeamSession, verify_event, verify_session
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.sessions import HistoryQuery, TimelineEntry
 
-_HOUR = 3600
 _MAX_TEXT = 400
 
 RowT = TypeVar("RowT", TeamEvent, TeamSession)
@@ -136,8 +136,8 @@ class HistoryRows:
 
 def _cost(copy: SessionCopy, query: HistoryQuery) -> float:
     """Return the cost of a session within the period of a query, in whole hours."""
-    first = int(query.since // _HOUR)
-    last = query.until // _HOUR if query.until else float("inf")
+    first = int(query.since // HOUR)
+    last = query.until // HOUR if query.until else float("inf")
     return sum(usd for hour, usd in copy.hours.items() if first <= hour <= last)
 
 
