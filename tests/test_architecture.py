@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 SRC = Path(fairlead.__file__).parent
 
-LIGHT = {"errors", "lazy", "structs", "paths", "files", "text", "process", "ipc"}
+LIGHT = {"errors", "lazy", "structs", "paths", "files", "durations", "text", "process", "ipc"}
 
 MAY_IMPORT = {
     "errors": set(),
     "lazy": set(),
     "paths": set(),
     "files": {"lazy"},
+    "durations": set(),
     "structs": {"lazy"},
     "text": {"lazy"},
     "process": {"errors", "lazy", "structs"},

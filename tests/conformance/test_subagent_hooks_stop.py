@@ -17,7 +17,7 @@ from conformance.project import POLICY, STOP, Note, logging_policy, policy_for_a
 
 from fairlead.events import parse
 from fairlead.policy import Layer, PolicyError, plan_commands, read_policy
-from fairlead.policy.config._schema import policy_schema
+from fairlead.policy.config._schema import schema_text
 from fairlead.policy.config._types import Command
 from fairlead.testing import samples
 
@@ -428,7 +428,7 @@ def test_valid_subagentstop_configuration(project: Project) -> None:
     policy = read_policy(VALID, POLICY)
     done = project.fire("SubagentStop", project.stop_payload())
 
-    jsonschema.validate(yaml.safe_load(VALID), policy_schema())
+    jsonschema.validate(yaml.safe_load(VALID), json.loads(schema_text()))
     assert {pattern: len(found) for pattern, found in policy.subagent_stop.commands.items()} == {
         "*": 1,
         "coder": 2,

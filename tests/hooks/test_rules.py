@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fairlead.events import HookEvent, post_tool_use, pre_tool_use, session_start, stop
 from fairlead.hooks import HookAction, HookManager, HookRule, Problem, Rules, load_rules
-from fairlead.hooks._rule_files import rules_from
+from fairlead.hooks.rules._document import rules_from
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from store.checks import problems
+
 from fairlead.mail import Draft, MessageService, SendResult
 from fairlead.store import MailStore
 
@@ -59,7 +61,7 @@ def kill_rounds(folder: Path, rounds: int, sends: int, seed: int = 0) -> Outcome
     if len(outcome.accepted) != each * SENDERS:
         outcome.wrong.append(f"{len(outcome.accepted)} of {each * SENDERS} were accepted")
     with closing(MailStore.open(_url(folder))) as store:
-        outcome.wrong += store.health().problems
+        outcome.wrong += problems(store)
     return outcome
 
 

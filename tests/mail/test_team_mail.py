@@ -8,7 +8,7 @@ import pytest
 from mail.team_harness import Hub, TeamHost, opened_team
 
 from fairlead.mail import FIRST_REMOTE_ID, USER, Draft, NobodyThere, NoSuchAgent
-from fairlead.mail.remote import IncomingPacket, ReceiveResult, TransitState
+from fairlead.mail.remote import IncomingPacket, ReceiveResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -422,12 +422,16 @@ def test_transit_says_since_when_and_whether_it_is_there(hub: Hub, hosts: Hosts)
     (asker, here), (worker,) = laptop.agents("s1", "s2"), server.agents("s3")
     hub.publish_snapshots()
     result = laptop.sent(asker, here, f"{worker.name}@server")
-    message, recipient = result.message, result.recipients[1].id
-    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
+    message, there = result.message, f"{worker.name}@server"
+
+    def states() -> dict[str, tuple[str, float]]:
+        return {name: (one.host, one.in_transit_since) for name, one in laptop.ledger(message).items()}
+
+    assert states() == {here.name: ("", 0.0), there: ("server", message.at)}
     hub.push(laptop)
-    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=False)}
+    assert states() == {here.name: ("", 0.0), there: ("server", message.at)}
     hub.settle()
-    assert laptop.team.transit_states(message.id) == {recipient: TransitState("server", message.at, has_arrived=True)}
+    assert states() == {here.name: ("", 0.0), there: ("server", 0.0)}
 
 
 def test_pruning_keeps_what_is_on_its_way(hub: Hub, hosts: Hosts) -> None:

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from store.checks import problems, sizes
 
 from fairlead.mail import (
     FAIRLEAD,
@@ -83,7 +84,7 @@ class MailContract:
         assert empty.get_message(1) is None
         assert empty.deliveries(1) == []
         assert empty.search("", 0, limit=10, before=0) == []
-        assert empty.health().problems == ()
+        assert problems(empty) == []
 
     def test_only_one_can_have_it_open(self, url: str, empty: MailStore) -> None:
         with pytest.raises(MailBusy, match="another process is using it, perhaps a second daemon; stop that one first"):
@@ -305,13 +306,13 @@ class MailContract:
 
     def test_free_space_is_released(self, storage: MailStore) -> None:
         storage.send([outgoing(number, BLUE, body="x" * 100_000) for number in range(1, 60)])
-        before = storage.health().size
+        before = sizes(storage).size
         shown(storage, BLUE, limit=100)
         storage.prune_messages(1000.0, after=None, limit=1000)
-        assert storage.health().free > before / 2
+        assert sizes(storage).free > before / 2
         while storage.release_space():
             pass
-        assert storage.health().size < before / 2
+        assert sizes(storage).size < before / 2
 
     def test_many_threads_can_use_it_at_once(self, storage: MailStore) -> None:
         failures: list[BaseException] = []

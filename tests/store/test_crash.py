@@ -13,6 +13,7 @@ from pathlib import Path
 from time import sleep
 
 import pytest
+from store.checks import problems
 from store.records import at, many
 
 from fairlead.store import Store
@@ -108,7 +109,7 @@ def killed_until_done(url: str, task: str, rng: random.Random) -> int:
             break
     with closing(Store.open(url)) as store:
         assert store.position() == at(RECORDS)
-        assert store.health().problems == ()
+        assert problems(store) == []
     return kills
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
+from store.checks import problems
 from store.records import START, at, commands, event, many
 
 from fairlead.journal import CostRecord, EventRecord
@@ -127,7 +128,7 @@ def test_what_is_deleted_leaves_no_trace_in_the_index(store: Store, tmp_path: Pa
     assert len(store.find_history(HistoryQuery(search="marmalade", limit=100)).matches) == 50
     store.prune(older_than=START + 1000)
     assert store.find_history(HistoryQuery()).sessions == []
-    assert store.health().problems == ()
+    assert problems(store) == []
 
 
 def test_the_history_survives_a_damaged_database(tmp_path: Path) -> None:
@@ -140,6 +141,6 @@ def test_the_history_survives_a_damaged_database(tmp_path: Path) -> None:
     file.write_bytes(data)
     with closing(Store.open(f"sqlite:///{file}")) as store:
         assert "was set aside" in store.warnings[0]
-        assert store.health().problems == ()
+        assert problems(store) == []
         assert store.find_history(HistoryQuery(limit=100)).sessions
         assert store.find_history(HistoryQuery(search="text e0")).matches

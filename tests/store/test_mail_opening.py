@@ -183,7 +183,8 @@ ids = []
 while found := service.show(blue, "Stop", f"e{len(ids)}"):
     ids += [message.id for message in found]
 assert ids == list(range(1, sent + 3)), ids
-assert store.health().problems == ()
+with store._backend.engine.connect() as connection:
+    assert connection.exec_driver_sql("PRAGMA integrity_check").scalars().all() == ["ok"]
 store.close()
 """
 

@@ -6,8 +6,8 @@ from fairlead.hooks._context import HookContext
 from fairlead.hooks._execution import ExecutionContext
 from fairlead.hooks._hook import Hook
 from fairlead.hooks._manager import HookManager, HookOptions, Registration
-from fairlead.hooks._rule_files import load_rules
-from fairlead.hooks._rules import HookAction, HookRule, Problem, Rules
+from fairlead.hooks.rules._files import load_rules
+from fairlead.hooks.rules._types import HookAction, HookRule, Problem, Rules
 from fairlead.process import CancellationToken
 
 __all__ = [

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fairlead.errors import PayloadError
 from fairlead.events import Event, HookEvent, HookOutput
 from fairlead.hooks._call import HookResult
 from fairlead.hooks._context import HookContext
+from fairlead.hooks._hook import check_kind
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,19 +30,14 @@ class ExecutionContext(msgspec.Struct, frozen=True):
 
     async def fire_hook(self, kind: HookEvent, event: Event) -> HookResult:
         """Fire an event, which must be of the given kind. Without a manager the result allows it."""
-        _check_kind(kind, event)
+        check_kind(kind, event)
         if self.manager is None:
             return HookResult(HookOutput.allow(), event)
         return await self.manager.fire(event, self.context)
 
     def fire_hook_sync(self, kind: HookEvent, event: Event) -> HookResult:
         """Fire an event as `fire_hook` does, without an event loop."""
-        _check_kind(kind, event)
+        check_kind(kind, event)
         if self.manager is None:
             return HookResult(HookOutput.allow(), event)
         return self.manager.fire_sync(event, self.context)
-
-
-def _check_kind(kind: HookEvent, event: Event) -> None:
-    if event.event_type is not kind:
-        raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")

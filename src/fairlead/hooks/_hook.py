@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from fairlead.errors import RegistrationError
+from fairlead.errors import PayloadError, RegistrationError
 from fairlead.events import Event, HookEvent, HookOutput
 from fairlead.hooks._context import HookContext
 from fairlead.hooks._match import Matcher, check_subjects, compile_matcher, is_on_subject
@@ -114,6 +114,12 @@ def validate_timeout(timeout: object, owner: str) -> float:
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         raise RegistrationError(f"{owner}: timeout must be a number of seconds above 0, not {timeout!r}")
     return float(timeout)
+
+
+def check_kind(kind: HookEvent, event: Event) -> None:
+    """Raise `PayloadError` if an event is not of a kind."""
+    if event.event_type is not kind:
+        raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
 
 
 def validate_events(events: Iterable[type[Event] | HookEvent], owner: str) -> tuple[type[Event], ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, TypeVar, overl
 
 import msgspec
 
-from fairlead.errors import PayloadError, RegistrationError
+from fairlead.errors import RegistrationError
 from fairlead.events import NO_OPINION, Event, HookEvent, HookOutput
 from fairlead.hooks._call import OBSERVE, CallResult, HookResult, HookRun, call_hooks, describe
 from fairlead.hooks._context import HookContext
@@ -18,6 +18,7 @@ from fairlead.hooks._hook import (
     Hook,
     Phase,
     RegisteredHook,
+    check_kind,
     validate_events,
     validate_hook,
     validate_timeout,
@@ -313,8 +314,7 @@ class HookManager:
 
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
         """Fire an event, which must be of the given kind, and return only the merged output."""
-        if event.event_type is not kind:
-            raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
+        check_kind(kind, event)
         return (await self.fire(event, ctx)).output
 
 

@@ -138,7 +138,8 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
 def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickSteps:
     """Call async hooks that have the same timeout, up to the first one that waits, answers or fails.
 
-    A coroutine that does not wait ends with its first step, and needs no timer.
+    A coroutine that does not wait ends with its first step, and needs no timer. The loop is that of `call_quickly`,
+    written again: a function for each turn of it would take as long as a hook that returns no opinion.
     """
     freeze(event)
     now = perf_counter()

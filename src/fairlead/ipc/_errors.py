@@ -11,6 +11,7 @@ from __future__ import annotations
 from fairlead.errors import FairleadError
 
 _START = "fairlead daemon start"
+_NOT_FOUND = 404
 
 
 class DaemonUnavailable(FairleadError):
@@ -32,6 +33,11 @@ class RequestRefused(DaemonNotResponding):
         self.status = status
         self.text = body.decode(errors="replace").strip()
         super().__init__(f"the daemon answers {status}: {self.text}")
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether the daemon does not have what was asked for, or, if it is an older one, does not know the request."""
+        return self.status == _NOT_FOUND
 
 
 def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) -> DaemonUnavailable:

@@ -13,6 +13,7 @@ from time import time
 
 import msgspec
 
+from fairlead.durations import DAY
 from fairlead.journal._errors import JournalError
 from fairlead.journal._lines import MAX_LINE_BYTES, decode, encode
 from fairlead.journal._reader import BLOCK_SIZE, JournalReader, Position
@@ -28,7 +29,7 @@ SEGMENT_BYTES = 16 * 1024 * 1024
 """Maximum size of a segment; a record that would exceed it starts the next one."""
 
 
-SEGMENT_AGE = 24 * 3600.0
+SEGMENT_AGE = DAY
 """Seconds for which a segment is written. It is deleted as a whole, so old records must not wait until it is full."""
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fairlead.leases._types import Lease, LeaseError, TeamGrant
-from fairlead.policy import BaseFolder, Pattern, PatternError, PatternSet, TooManyFiles, files_below, resolve
+from fairlead.policy import (
+    BaseFolder,
+    Pattern,
+    PatternError,
+    PatternSet,
+    TooManyFiles,
+    files_below,
+    is_at_or_above,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -156,7 +165,7 @@ def _overlap(wanted: WantedLease, lease: Lease) -> bool:
     """Return whether two leases cover the same file. Different patterns are compared with the files that exist."""
     if not wanted.folder and not lease.folder:
         names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
-        return any(_is_below(name, other) or _is_below(other, name) for name in names for other in others)
+        return any(is_at_or_above(name, other) or is_at_or_above(other, name) for name in names for other in others)
     if wanted.folder and lease.folder:
         if (wanted.path, wanted.folder) == (lease.path, lease.folder):
             return True
@@ -196,7 +205,3 @@ def _may_overlap(base: BaseFolder, folder: ResolvedPath) -> bool:
     return any(prefix.startswith(above) for prefix in base.prefixes) or any(
         name.startswith(base.prefixes) for name in above
     )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")

@@ -9,7 +9,7 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fairlead.policy._time_spans import is_within_hours
+    from fairlead.policy._time_spans import is_quiet
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, plan_variables
     from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         read_policy_text,
         user_wide_file,
     )
+    from fairlead.policy.config._lookup import is_at_or_above
     from fairlead.policy.config._memory_cache import shared_lookups, watch_folders
     from fairlead.policy.config._merge import merge_layers
     from fairlead.policy.config._messages import shorten
@@ -149,7 +150,8 @@ __all__ = [
     "has_decided_events",
     "hook_file_states",
     "hook_path",
-    "is_within_hours",
+    "is_at_or_above",
+    "is_quiet",
     "list_trusted",
     "load_policy",
     "load_session_policy",
@@ -213,12 +215,13 @@ __getattr__ = lazy_exports(
             "read_policy_text",
             "user_wide_file",
         ),
+        "config._lookup": ("is_at_or_above",),
         "config._memory_cache": ("shared_lookups", "watch_folders"),
         "config._merge": ("merge_layers",),
         "config._messages": ("shorten",),
         "config._reader": ("read_document", "read_policy"),
         "config._schema": ("SCHEMA_ID", "schema_text"),
-        "_time_spans": ("is_within_hours",),
+        "_time_spans": ("is_quiet",),
         "config._types": (
             "Attention",
             "Command",

@@ -1,12 +1,15 @@
-"""Time spans of a day, such as `22:00-07:00`. Knows no clock."""
+"""Time spans of a day, such as `22:00-07:00`, and the quiet hours that are made of them. Knows no clock."""
 
 from __future__ import annotations
 
 import re
+from time import localtime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from fairlead.policy.config._types import Attention
 
 _SPAN = re.compile(r"\s*(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\s*")
 _HOUR = 60
@@ -21,6 +24,13 @@ def parse_span(text: str) -> tuple[int, int] | None:
     hours, minutes = (int(match[1]), int(match[3])), (int(match[2]), int(match[4]))
     start, end = (hour * _HOUR + minute for hour, minute in zip(hours, minutes, strict=True))
     return (start, end) if start < _DAY and end <= _DAY and max(minutes) < _HOUR else None
+
+
+def is_quiet(settings: Attention, now: float) -> bool:
+    """Return whether a time is within the quiet hours, in which nobody is notified."""
+    here = localtime(now)
+    spans = [settings.quiet_hours] if isinstance(settings.quiet_hours, str) else settings.quiet_hours
+    return is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
 
 
 def is_within_hours(spans: Iterable[str], minute: int) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SubagentHistory,
         TextKind,
         TimelineEntry,
+        subagents_of,
     )
     from fairlead.sessions._hosts import CONTACT_STALE_AFTER, HostSessions, team_sessions, with_host
     from fairlead.sessions._limits import (
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     )
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
+    from fairlead.sessions.transitions._subagents import transcript_of
     from fairlead.sessions.transitions._tools import question_of
 
 __all__ = [
@@ -140,7 +142,9 @@ __all__ = [
     "rebuild_registry",
     "reconcile",
     "restore_registry",
+    "subagents_of",
     "team_sessions",
+    "transcript_of",
     "unknown_location",
     "with_host",
 ]
@@ -177,6 +181,7 @@ __getattr__ = lazy_exports(
             "SubagentHistory",
             "TextKind",
             "TimelineEntry",
+            "subagents_of",
         ),
         "_hosts": ("HostSessions", "CONTACT_STALE_AFTER", "team_sessions", "with_host"),
         "_limits": (
@@ -226,6 +231,7 @@ __getattr__ = lazy_exports(
             "line_of",
         ),
         "transitions._apply": ("apply",),
+        "transitions._subagents": ("transcript_of",),
         "transitions._tools": ("question_of",),
     },
 )

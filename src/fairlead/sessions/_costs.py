@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.durations import DAY
 from fairlead.journal import CostRecord
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _SAME_START = 2.0
 _MAX_COUNTERS = 4
 """Processes of one session whose counters are remembered."""
 _MAX_SESSIONS = 20_000
-_KEPT_AFTER = 60 * 24 * 3600.0
+_KEPT_AFTER = 60 * DAY
 """Seconds after which the counter of a session is forgotten. A session that continues later is counted as a new one."""
 _SMALLEST = 1e-9
 """US dollars. Rounding errors of sums are smaller."""

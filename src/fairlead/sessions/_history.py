@@ -1,13 +1,17 @@
-"""The values of `fairlead history`: running and ended sessions, their events and their costs. Values only."""
+"""The values of `fairlead history`: running and ended sessions, their events and their costs. Values, with no I/O."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.events import DEFAULT_CLIENT
 from fairlead.journal import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TextKind: TypeAlias = Literal["prompt", "command", "file", "call"]
 """The kind of a text: a person's prompt, a shell command, the file of a tool call, or another input of a call."""
@@ -142,6 +146,17 @@ class SubagentHistory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     type: str = ""
     started: float = 0.0
     ended: float | None = None
+
+
+def subagents_of(entries: Iterable[tuple[TimelineEntry, str]]) -> list[SubagentHistory]:
+    """Return the subagents that appear in events. Each event has the type of its subagent; the oldest is first."""
+    subagents: dict[str, SubagentHistory] = {}
+    for entry, agent_type in entries:
+        if entry.agent:
+            known = subagents.get(entry.agent) or SubagentHistory(id=entry.agent, started=entry.at)
+            ended = entry.at if entry.event == "SubagentStop" else known.ended
+            subagents[entry.agent] = replace(known, type=known.type or agent_type, ended=ended)
+    return list(subagents.values())
 
 
 class SessionHistory(msgspec.Struct, frozen=True, kw_only=True):

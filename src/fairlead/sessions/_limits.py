@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.sessions._session import AttentionNeeded, SessionMemory
-from fairlead.text import replace_surrogates
+from fairlead.text import cut
 
 if TYPE_CHECKING:
     from fairlead.sessions._session import OpenCall, Session
@@ -34,8 +34,8 @@ _NO_MEMORY = SessionMemory()
 
 
 def clean_text(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
-    """Cut a text to a length and replace unpaired surrogates, so that it can be written."""
-    return replace_surrogates(text[:max_length] if len(text) > max_length else text)
+    """Return a text as a session keeps it."""
+    return cut(text, max_length)
 
 
 def bounded_session(session: Session) -> Session:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import STARTING
+from fairlead.durations import DAY, HOUR
 from fairlead.events import (
     DEFAULT_CLIENT,
     Notification,
@@ -61,11 +62,11 @@ if TYPE_CHECKING:
 
 PROCESS_GONE = "process gone"
 """The end reason of a session whose process has ended."""
-KEEP_ENDED = 3600.0
+KEEP_ENDED = HOUR
 """Seconds for which an ended session is kept."""
 MAX_ENDED = 200
 MAX_SESSIONS = 5000
-FORGET_AFTER = 7 * 24 * 3600.0
+FORGET_AFTER = 7 * DAY
 """Seconds without activity after which a session that never ended is dropped."""
 
 _MAX_OTHERS = 4

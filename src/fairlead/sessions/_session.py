@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from fairlead.clients import Usage
+from fairlead.durations import HOUR
 from fairlead.events import DEFAULT_CLIENT
 
-STALE_AFTER = 8 * 3600.0
+STALE_AFTER = 8 * HOUR
 """Seconds without activity after which a session is stale."""
 
 

@@ -10,7 +10,6 @@ from fairlead.lazy import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fairlead.store._database import Health
     from fairlead.store._errors import (
         StoreBusy,
         StoreDamaged,
@@ -33,7 +32,6 @@ __all__ = [
     "REVISION_TABLE",
     "Counts",
     "EventKey",
-    "Health",
     "MailStore",
     "Store",
     "StoreBusy",
@@ -54,7 +52,6 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        "_database": ("Health",),
         "_errors": (
             "StoreBusy",
             "StoreDamaged",

@@ -1,7 +1,6 @@
-"""`Database`, the base class of the event store and the mail store, and `Backend`, what differs between databases.
+"""`Database`, the base class of the event store and the mail store, and what both do with a SQLite file.
 
-`PreparedStatement` is compiled once and run by the driver. Nothing here knows a table, and all code but the backends is
-written once for all databases.
+`PreparedStatement` is compiled once and run by the driver. Nothing here knows a table.
 """
 
 from __future__ import annotations
@@ -10,97 +9,39 @@ import threading
 from collections import namedtuple
 from contextlib import contextmanager, nullcontext
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-import msgspec
-from sqlalchemy import Select, select
+from sqlalchemy import Select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from fairlead.store._errors import StoreBusy
-from fairlead.store._head import HEAD_REVISION
-from fairlead.store._revisions import revision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection, Delete, Dialect, Engine, Insert, Table, Update
-    from sqlalchemy.dialects import postgresql
+    from sqlalchemy import Connection, Delete, Dialect, Insert, Table, Update
     from sqlalchemy.types import TypeEngine
 
-    from fairlead.store._errors import StoreError
+    from fairlead.store._sqlite import SQLite
 
     Processor = Callable[[Any], Any]
     Statement = Select[Any] | Insert | Update | Delete
 
 WRITES = "fairlead_writes"
-"""Execution option of a connection that will write: SQLite takes the write lock when the transaction begins."""
+"""Execution option of a connection that will write: it takes the write lock when the transaction begins."""
 
 BATCH_SIZE = 500
-"""How many values fit into one statement of any database."""
+"""How many values fit into one statement."""
 
 _Item = TypeVar("_Item")
 
 
-class Backend(Protocol):
-    """One kind of database. A new kind is a module like `_sqlite.py`, and an entry in `_urls.py`."""
-
-    location: str
-    """The file, or the URL without its password, for messages."""
-
-    engine: Engine
-
-    is_damaged: bool
-    """Whether an error since `prepare` was caused by damage."""
-
-    def prepare(self) -> tuple[str, ...]:
-        """Create the database or upgrade it to the newest revision. Return warnings for the user.
-
-        One process at a time prepares a database.
-        """
-
-    def hold_owner_lock(self) -> AbstractContextManager[None]:
-        """Return a context that holds the owner lock. Only one holder can have it; released when the process ends."""
-
-    def yield_often(self) -> None:
-        """Interrupt statements often, so that other processes can run. Called before the database is prepared."""
-
-    def durable(self, connection: Connection) -> AbstractContextManager[None]:
-        """Return a context in which a commit makes itself and all earlier commits survive a power failure."""
-
-    def sync(self) -> None:
-        """Make all commits survive a power failure. Does not block transactions."""
-
-    def translate_error(self, error: Exception) -> StoreError | None:
-        """Return the `StoreError` for a driver's error; None for any other exception."""
-
-    def used_bytes(self, connection: Connection) -> int:
-        """Return the bytes that hold data."""
-
-    def free_bytes(self, connection: Connection) -> int:
-        """Return the allocated bytes that hold no data."""
-
-    def release_space(self) -> int:
-        """Release some free space to the file system. Return the number of bytes."""
-
-    def integrity_problems(self, connection: Connection) -> tuple[str, ...]:
-        """Check the whole database and return the problems."""
-
-
-def dialect_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """Return the dialect's insert, which supports ON CONFLICT. SQLAlchemy has no common form for that."""
-    if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql  # slow to import
-
-        return postgresql.insert(table)
-    return sqlite.insert(table)
-
-
-def insert_or_ignore(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+def insert_or_ignore(table: Table) -> sqlite.Insert:
     """Return an insert that skips existing rows."""
-    return dialect_insert(dialect, table).on_conflict_do_nothing()
+    return sqlite.insert(table).on_conflict_do_nothing()
 
 
 def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence[_Item]]:
@@ -109,7 +50,7 @@ def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence
 
 
 @contextmanager
-def write_transaction(backend: Backend, *, durable: bool = False) -> Iterator[Connection]:
+def write_transaction(backend: SQLite, *, durable: bool = False) -> Iterator[Connection]:
     """Open a transaction that writes; a durable one survives a power failure."""
     with backend.engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
@@ -118,7 +59,7 @@ def write_transaction(backend: Backend, *, durable: bool = False) -> Iterator[Co
 
 
 @contextmanager
-def translate_errors(backend: Backend) -> Iterator[None]:
+def translate_errors(backend: SQLite) -> Iterator[None]:
     """Raise driver errors as `StoreError`. Other exceptions are bugs and pass unchanged."""
     try:
         yield
@@ -131,29 +72,13 @@ def translate_errors(backend: Backend) -> Iterator[None]:
         raise translated from error
 
 
-class Health(msgspec.Struct, frozen=True):
-    """Size, revision and integrity of a database."""
-
-    location: str
-    """The file, or the URL without its password."""
-    revision: str
-    head: str
-    """The newest revision that this version knows."""
-    size: int
-    """Bytes on the disk."""
-    free: int
-    """Bytes of `size` that hold no data."""
-    problems: tuple[str, ...] = ()
-    """The problems that the integrity check found."""
-
-
 class Database:
     """An open database. Thread-safe; writers wait for each other."""
 
     warnings: Final[tuple[str, ...]]
     """Warnings for the user about the opening, for instance that a damaged database was set aside."""
 
-    def __init__(self, backend: Backend, warnings: tuple[str, ...]) -> None:
+    def __init__(self, backend: SQLite, warnings: tuple[str, ...]) -> None:
         """Use a prepared database. The `open` methods of the subclasses prepare it."""
         self._backend = backend
         self._write_lock = threading.Lock()
@@ -167,20 +92,6 @@ class Database:
     def is_damaged(self) -> bool:
         """Whether damage was found while the database was open. Opening it again salvages the readable rows."""
         return self._backend.is_damaged
-
-    def health(self) -> Health:
-        """Check every page and return the result. This is slow."""
-        backend = self._backend
-        with self._reading() as connection:
-            free = backend.free_bytes(connection)
-            return Health(
-                location=backend.location,
-                revision=revision_of(connection, backend.location) or "",
-                head=HEAD_REVISION,
-                size=backend.used_bytes(connection) + free,
-                free=free,
-                problems=backend.integrity_problems(connection),
-            )
 
     def _translate_errors(self) -> AbstractContextManager[None]:
         return translate_errors(self._backend)
@@ -217,16 +128,12 @@ class PreparedStatement:
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
         """Return all rows of a query."""
-        if connection.dialect.name != "sqlite":
-            return connection.execute(self._statement, parameters).all()
         compiled = self._compile(connection.dialect)
         cursor = _driver(connection).execute(compiled.text, compiled.values(parameters))
         return [compiled.row(values) for values in cursor]
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> int:
         """Run a statement without results for each row of parameters. Return how many rows it changed."""
-        if connection.dialect.name != "sqlite":
-            return connection.execute(self._statement, rows).rowcount
         compiled = self._compile(connection.dialect)
         cursor = _driver(connection).executemany(compiled.text, [compiled.values(row) for row in rows])
         return int(cursor.rowcount)
@@ -239,8 +146,6 @@ class PreparedStatement:
 
 def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> Iterable[str]:
     """Return which of some ids a table has. They must be few enough for one statement."""
-    if connection.dialect.name != "sqlite":
-        return connection.execute(select(table.c.id).where(table.c.id.in_(ids))).scalars()
     marks = ", ".join("?" * len(ids))
     rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)
     return [name for (name,) in rows]

@@ -1,4 +1,4 @@
-"""The SQLite backend: a file in WAL mode, so that readers and the writer do not wait for each other."""
+"""A SQLite file in WAL mode, so that readers and the writer do not wait for each other."""
 
 from __future__ import annotations
 
@@ -68,12 +68,17 @@ class SQLite:
             raise StoreURLError(f"{url}: the store needs a file; use sqlite:///PATH")
         self._url = url
         self.is_damaged = False
+        """Whether an error since `prepare` was caused by damage."""
         self.file = Path(url.database).absolute()
         self.location = str(self.file)
+        """The file, for messages."""
         self.engine = _create_engine(url.set(database=self.location))
 
     def prepare(self) -> tuple[str, ...]:
-        """Create or upgrade the file, one process at a time. A damaged file is salvaged and set aside, once."""
+        """Create or upgrade the file, one process at a time. Return warnings for the user.
+
+        A damaged file is salvaged and set aside, once.
+        """
         with _files.prepare_lock(self.file):
             try:
                 self._prepare()
@@ -106,16 +111,16 @@ class SQLite:
         return saved
 
     def hold_owner_lock(self) -> AbstractContextManager[None]:
-        """Return a context that holds a lock beside the file."""
+        """Return a context that holds a lock beside the file. Only one holder can have it; a killed one releases it."""
         return _files.owner_lock(self.file)
 
     def yield_often(self) -> None:
-        """Interrupt statements every few instructions, so that other processes can run."""
+        """Interrupt statements every few instructions, so that other processes can run. Called before `prepare`."""
         event.listen(self.engine, "connect", _yield_often)
 
     @contextmanager
     def durable(self, connection: Connection) -> Iterator[None]:
-        """Sync the log at commit; all earlier commits are in the same log."""
+        """Make a commit and all earlier ones survive a power failure: it syncs the log, which has all of them."""
         # Not through SQLAlchemy, which would begin the transaction.
         driver: Any = connection.connection.driver_connection
         driver.execute("PRAGMA synchronous = FULL")
@@ -125,13 +130,16 @@ class SQLite:
             driver.execute("PRAGMA synchronous = NORMAL")
 
     def sync(self) -> None:
-        """Sync the log. Commits that a checkpoint has moved out of the log were synced by the checkpoint."""
+        """Make all commits survive a power failure, by syncing the log. Does not block transactions.
+
+        Commits that a checkpoint has moved out of the log were synced by the checkpoint.
+        """
         log_file = Path(f"{self.file}-wal")
         with _files.translate_os_errors(self.file), suppress(FileNotFoundError), log_file.open("rb") as log:
             os.fsync(log.fileno())
 
     def translate_error(self, error: Exception) -> StoreError | None:
-        """Translate by SQLite's error code, never by its text."""
+        """Return the `StoreError` for a driver's error, by its code, never its text; None for any other exception."""
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
         if code in _DAMAGED:
             self.is_damaged = True
@@ -159,7 +167,7 @@ class SQLite:
         return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
 
     def release_space(self) -> int:
-        """Truncate some free pages at the end of the file."""
+        """Truncate some free pages at the end of the file. Return the number of bytes."""
         with self.engine.connect() as connection:
             before = self.free_bytes(connection)
             connection.rollback()
@@ -168,10 +176,6 @@ class SQLite:
                 # `execute` would free only one page.
                 driver.executescript(f"PRAGMA incremental_vacuum({_PAGES_PER_STEP})")
             return before - self.free_bytes(connection)
-
-    def integrity_problems(self, connection: Connection) -> tuple[str, ...]:
-        """Check every page and every index."""
-        return _run_check(connection, "PRAGMA integrity_check(20)")
 
     def _prepare(self) -> None:
         with translate_errors(self), _files.translate_os_errors(self.file):

@@ -17,9 +17,7 @@ _MAX_TRIGRAMS = 24
 
 
 def create_index(connection: Connection, statement: str) -> None:
-    """Create an index, if the database supports it."""
-    if connection.dialect.name != "sqlite":
-        return
+    """Create an index, if this process's SQLite supports it."""
     try:
         connection.exec_driver_sql(statement)
     except OperationalError:  # a SQLite without FTS5, or older than 3.34
@@ -28,8 +26,6 @@ def create_index(connection: Connection, statement: str) -> None:
 
 def has_index(connection: Connection, table: str) -> bool:
     """Return whether the database has an index, and this process's SQLite can use it."""
-    if connection.dialect.name != "sqlite":
-        return False
     try:
         connection.exec_driver_sql(f"SELECT rowid FROM {table} LIMIT 0")
     except OperationalError:

@@ -1,8 +1,6 @@
-"""Chooses the backend of a URL."""
+"""Checks the URL of a store."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -10,12 +8,9 @@ from sqlalchemy.exc import ArgumentError
 from fairlead.store._errors import StoreURLError
 from fairlead.store._sqlite import SQLite
 
-if TYPE_CHECKING:
-    from fairlead.store._database import Backend
 
-
-def backend_for(url: str) -> Backend:
-    """Return the backend of a URL. Opens nothing yet."""
+def backend_for(url: str) -> SQLite:
+    """Return the file of a URL. Opens nothing yet. Raise `StoreURLError` if it is another kind of database."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     )
     from fairlead.team._trust import Anchor, Trust, evaluate_trust, merge_certificates
     from fairlead.team._types import (
-        MAX_PACKET_BYTES,
         Certificate,
         Changes,
         Hello,
@@ -66,7 +65,6 @@ if TYPE_CHECKING:
     from fairlead.team.history import HistoryFilter, JournalMark, TeamEvent, TeamSession
 
 __all__ = [
-    "MAX_PACKET_BYTES",
     "Anchor",
     "BadTeamSettings",
     "Certificate",
@@ -172,7 +170,6 @@ __getattr__ = lazy_exports(
             "Hello",
             "Host",
             "HostState",
-            "MAX_PACKET_BYTES",
             "Packet",
             "RelayLeases",
             "RelayLoad",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Flag, auto
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
@@ -12,8 +12,6 @@ PacketKind = str
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
 MemberStatus = Literal["member", "removed"]
-
-MAX_PACKET_BYTES: Final = 8 * 1024 * 1024
 
 
 class Changes(Flag):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         quoted,
         truncate,
     )
-    from fairlead.text._unicode import replace_surrogates, replace_surrogates_in
+    from fairlead.text._unicode import cut, replace_surrogates, replace_surrogates_in
     from fairlead.text._units import (
         ago,
         clock,
@@ -40,6 +40,7 @@ __all__ = [
     "compact_number",
     "cost_or_unknown",
     "cost_text",
+    "cut",
     "duration",
     "first_line",
     "fit",
@@ -74,7 +75,7 @@ __getattr__ = lazy_exports(
             "quoted",
             "truncate",
         ),
-        "_unicode": ("replace_surrogates", "replace_surrogates_in"),
+        "_unicode": ("cut", "replace_surrogates", "replace_surrogates_in"),
         "_units": (
             "ago",
             "clock",

@@ -14,6 +14,11 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
+def cut(text: str, max_length: int) -> str:
+    """Return a text cut to a length, with unpaired surrogates replaced."""
+    return replace_surrogates(text[:max_length] if len(text) > max_length else text)
+
+
 def replace_surrogates_in(*texts: str) -> list[str]:
     """Return the result of `replace_surrogates` for each text."""
     return [text if text.isascii() else replace_surrogates(text) for text in texts]

@@ -19,6 +19,7 @@ from fairlead.tui._mail import MailCounted, UserMail
 from fairlead.tui._questions import FullQuestions
 from fairlead.tui._source import ConnectionStatus, CostsChanged, SessionChanged, SessionRemoved, SessionsReset, Update
 from fairlead.tui._team_source import HostChanged, LastContacts, TeamSource
+from fairlead.tui.model._answering import diff_style
 from fairlead.tui.model._detail import detail_of
 from fairlead.tui.model._hosts import HostStatus, TeamSessions
 from fairlead.tui.model._keys import hints
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from fairlead.tui._source import SessionSource
     from fairlead.tui._team_source import TeamUpdate
-    from fairlead.tui.model._layout import StyledText, StyleName
+    from fairlead.tui.model._layout import StyledText
 
 DRAW_INTERVAL = 0.08
 """The minimum number of seconds between two drawings. A change is visible within a tenth of a second; the first change
@@ -289,7 +290,7 @@ class WatchApp(App[None]):
         if (lines, cells, room) == self._drawn_question:
             return
         self._drawn_question = lines, cells, room
-        pieces = [[(f" {part}", _diff_style(line))] for line in lines for part in wrap_line(line, cells - 2)]
+        pieces = [[(f" {part}", diff_style(line))] for line in lines for part in wrap_line(line, cells - 2)]
         height = min(len(pieces), room)
         if self.question.display != bool(height):
             self.question.display = bool(height)
@@ -379,7 +380,3 @@ class WatchApp(App[None]):
         """Return to the list, unless the prompt has asked another question."""
         if not self.prompt.display:
             self.on_filter_input_closed()
-
-
-def _diff_style(line: str) -> StyleName:
-    return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"

@@ -17,7 +17,7 @@ from fairlead.clients import STARTING, client_above, client_or_default
 from fairlead.errors import FairleadError
 from fairlead.ipc import RequestRefused, request
 from fairlead.process import ancestry_of, is_alive, terminate_process
-from fairlead.sessions import AttentionNeeded, Working
+from fairlead.sessions import AttentionNeeded, Working, transcript_of
 from fairlead.text import one_line, printable_lines
 from fairlead.tui import _tmux
 
@@ -36,7 +36,11 @@ class NotPossible(FairleadError):
 
 
 def refuse_below_session(action: str) -> None:
-    """Raise `NotPossible` if this process runs below an agent's session. `action` completes "only a person can …"."""
+    """Raise `NotPossible` if this process runs below an agent's session: only a person may act on sessions.
+
+    `cli.support.person` has the same check for commands: its message says where to run the command instead, and this
+    one is shown in a line of the view.
+    """
     client = client_above(os.environ)
     if client is not None:
         raise NotPossible(f"only a person can {action}, and this runs below a session of {client.title}")
@@ -146,14 +150,11 @@ def transcript_lines(session: Session, main: Session | None = None) -> Iterator[
     `main` is the main session of a subagent. Raises `NotPossible` if the transcript is not known or cannot be read.
     """
     require_here(session, "its transcript is there")
-    client = client_or_default(session.client)
-    path = session.transcript
-    if not path and session.is_child and main is not None:
-        path = client.subagent_transcript(main.transcript, session.agent_id)
+    path = transcript_of(session, main)
     if not path:
         raise NotPossible("its transcript is not known: no event has named it")
     try:
-        lines = client.transcript_text(path)
+        lines = client_or_default(session.client).transcript_text(path)
         yield from (line for text in lines for line in printable_lines(text))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

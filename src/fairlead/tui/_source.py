@@ -28,7 +28,6 @@ _SILENCE_TIMEOUT = 40.0
 """Seconds without data after which the connection counts as broken. The daemon sends a heartbeat every 15 seconds."""
 
 _TIMELINE_LIMIT = 200
-_NOT_FOUND = 404
 
 
 class SessionsReset(msgspec.Struct, frozen=True):
@@ -70,7 +69,10 @@ Update: TypeAlias = SessionsReset | SessionChanged | SessionRemoved | CostsChang
 
 
 class TimelineEvent(msgspec.Struct, frozen=True):
-    """One event of a session's timeline. Every field is optional: the daemon may be of another version."""
+    """One event of a session's timeline.
+
+    Unlike those of `sessions.TimelineEntry`, every field may be missing or null: the daemon may be of another version.
+    """
 
     at: float = 0.0
     event: str = ""
@@ -184,7 +186,7 @@ def fetch_sessions(socket_path: str) -> SessionsReset:
 
 
 def _refusal(error: RequestRefused) -> str:
-    if error.status == _NOT_FOUND:
+    if error.is_not_found:
         return "this daemon is too old to list sessions; restart it: fairlead daemon stop; fairlead daemon start"
     return f"the daemon answers {error.status}; see: fairlead doctor"
 

@@ -13,6 +13,7 @@ from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail, print_document
 from fairlead.cli.support.invocation import Screen, current, stdout_screen
 from fairlead.cli.support.param_types import Duration
+from fairlead.durations import DAY
 from fairlead.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.cli.support.daemon_client import Document
 
-_MAX_SECONDS = 24 * 3600.0
+_MAX_SECONDS = DAY
 
 
 class Options(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from fairlead.cli.support.command import Command
 from fairlead.cli.support.daemon_client import Request, ask_mail
 from fairlead.cli.support.invocation import current, print_error, print_lines
 from fairlead.cli.support.param_types import Duration, OneOf
+from fairlead.durations import DAY
 from fairlead.errors import FairleadError, UsageError
 from fairlead.ipc import ConnectionLost
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.cli.support.daemon_client import Document
 
 _FORMATS = ("text", "json", "hook", "context")
-_MAX_WAIT = 86400.0
+_MAX_WAIT = DAY
 _GRACE = 30.0
 _RETRY_INTERVAL = 0.1
 _NO_MAIL = 3

@@ -29,7 +29,6 @@ _TIMEOUT = 5.0
 _MAIL_TIMEOUT = 30.0
 _START_TIMEOUT = 10.0
 _POLL_INTERVAL = 0.02
-_NOT_FOUND = 404
 _UNQUOTED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -136,7 +135,7 @@ def _raise_refusal(error: RequestRefused) -> None:
         raise MailRefused(fields["kind"], fields["error"]) from None
     except (ValueError, KeyError, TypeError):
         pass
-    if error.status == _NOT_FOUND:
+    if error.is_not_found:
         raise _DaemonTooOld(current().request("GET", "/v1/status")["version"]) from None
 
 

@@ -76,7 +76,11 @@ def _stay_mode(event: Event, *, is_answered: bool = True) -> str:
 
 
 def _daemon_answers() -> bool:
-    """Start a daemon if there is none, and return whether one answers within `DAEMON_TIMEOUT`."""
+    """Start a daemon if there is none, and return whether one answers in time.
+
+    `daemon_client.ensure_daemon` does this for a command. An event starts a daemon only where that is allowed and was
+    not tried a moment ago (`start_on_demand`), so it tries again while it waits, and it never raises.
+    """
     from fairlead.daemon import start_on_demand
 
     deadline = monotonic() + DAEMON_TIMEOUT

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from fairlead.clients._reports import ClientSessionFile
 from fairlead.clients.claude._environment import current_config_folder
+from fairlead.clients.claude._fields import MAX_ID, MAX_PATH, text_of
 from fairlead.clients.claude._starting_sessions import find_starting_sessions, tmux_of
-from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
 from fairlead.events import decode_json
+from fairlead.text import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def parse_session_file(text: bytes) -> ClientSessionFile | None:
         return None
     return ClientSessionFile(
         pid=document["pid"],
-        session_id=clean(document["sessionId"], MAX_ID),
+        session_id=cut(document["sessionId"], MAX_ID),
         start=_start(document.get("procStart")),
         status=_text(document, "status"),
         waiting_for=_text(document, "waitingFor"),
@@ -84,8 +85,7 @@ def _start(value: object) -> int:
 
 
 def _text(document: dict[str, Any], key: str) -> str:
-    value = document.get(key)
-    return clean(value, MAX_PATH) if isinstance(value, str) else ""
+    return cut(text_of(document, key), MAX_PATH)
 
 
 def _seconds(document: dict[str, Any], key: str) -> float:

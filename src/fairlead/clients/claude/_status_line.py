@@ -7,8 +7,9 @@ null or of an unexpected type are ignored.
 from __future__ import annotations
 
 from fairlead.clients._reports import StatusLine, Usage
-from fairlead.clients.claude._text import MAX_ID, MAX_PATH, clean
+from fairlead.clients.claude._fields import MAX_ID, MAX_PATH, object_of, text_of
 from fairlead.events import decode_json
+from fairlead.text import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,34 +33,34 @@ def read_status_line(payload: bytes) -> StatusLine:
 
 def status_line_of(document: Mapping[str, Any]) -> StatusLine:
     """Convert the decoded payload of a status line."""
-    milliseconds = _number(_object(document, "cost"), "total_duration_ms")
+    milliseconds = _number(object_of(document, "cost"), "total_duration_ms")
     return StatusLine(
-        session_id=clean(_text(document, "session_id"), MAX_ID),
-        model=_text(_object(document, "model"), "display_name"),
+        session_id=cut(text_of(document, "session_id"), MAX_ID),
+        model=text_of(object_of(document, "model"), "display_name"),
         usage=usage_of(document),
         seconds=None if milliseconds is None else milliseconds / 1000,
-        cwd=clean(_text(document, "cwd"), MAX_PATH),
-        transcript=clean(_text(document, "transcript_path"), MAX_PATH),
+        cwd=cut(text_of(document, "cwd"), MAX_PATH),
+        transcript=cut(text_of(document, "transcript_path"), MAX_PATH),
     )
 
 
 def usage_of(document: Mapping[str, Any]) -> Usage:
     """Return the usage in the decoded payload of a status line."""
-    context = _object(document, "context_window")
-    cost = _object(document, "cost")
-    limits = _object(document, "rate_limits")
+    context = object_of(document, "context_window")
+    cost = object_of(document, "cost")
+    limits = object_of(document, "rate_limits")
     window = _number(context, "context_window_size")
     return Usage(
-        model=_text(_object(document, "model"), "id")[:200] or None,
+        model=text_of(object_of(document, "model"), "id")[:200] or None,
         context_percent=_context_percent(context, window),
         context_window=int(window) if window else None,
         cost_usd=_number(cost, "total_cost_usd"),
         lines_added=_whole(cost, "total_lines_added"),
         lines_removed=_whole(cost, "total_lines_removed"),
-        five_hour_percent=_number(_object(limits, "five_hour"), "used_percentage"),
-        five_hour_resets=_number(_object(limits, "five_hour"), "resets_at"),
-        seven_day_percent=_number(_object(limits, "seven_day"), "used_percentage"),
-        seven_day_resets=_number(_object(limits, "seven_day"), "resets_at"),
+        five_hour_percent=_number(object_of(limits, "five_hour"), "used_percentage"),
+        five_hour_resets=_number(object_of(limits, "five_hour"), "resets_at"),
+        seven_day_percent=_number(object_of(limits, "seven_day"), "used_percentage"),
+        seven_day_resets=_number(object_of(limits, "seven_day"), "resets_at"),
     )
 
 
@@ -67,21 +68,11 @@ def _context_percent(context: Mapping[str, Any], window: float | None) -> float 
     """Return the used part of the context window. If the client does not send it, it is computed from the tokens."""
     percent = _number(context, "used_percentage")
     if percent is None and window:
-        used = _object(context, "current_usage")
+        used = object_of(context, "current_usage")
         parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         tokens = [figure for name in parts if (figure := _number(used, name)) is not None]
         percent = 100 * sum(tokens) / window if tokens else None
     return None if percent is None else min(100.0, percent)
-
-
-def _object(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _text(document: Mapping[str, Any], key: str) -> str:
-    value = document.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _number(document: Mapping[str, Any], key: str) -> float | None:

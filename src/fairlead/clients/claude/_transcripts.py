@@ -15,8 +15,9 @@ import stat
 
 from fairlead.clients._reports import Usage
 from fairlead.clients.claude._environment import current_config_folder
-from fairlead.clients.claude._text import MAX_ID, clean
+from fairlead.clients.claude._fields import MAX_ID, MAX_TEXT, object_of, text_of
 from fairlead.events import decode_json
+from fairlead.text import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,26 +171,21 @@ class _TranscriptState:
         if kind in (_FORK, "user"):
             self._is_copied = kind == _FORK
         elif kind == "assistant" and not self._is_copied:
-            self._process_message(_object(document, "message"))
+            self._process_message(object_of(document, "message"))
 
     def _process_message(self, message: dict[str, Any]) -> None:
-        name, model, usage = message.get("id"), message.get("model"), _object(message, "usage")
+        name, usage = message.get("id"), object_of(message, "usage")
         figures = tuple(_figure(usage.get(figure)) for figure in _FIGURES)
         if not isinstance(name, str) or not any(figures):  # the client writes errors as messages without usage
             return
-        name = clean(name, MAX_ID)
+        name = cut(name, MAX_ID)
         counted = self._messages.pop(name, _ZEROS)
         self._messages[name] = figures
         if len(self._messages) > _MAX_MESSAGES:
             del self._messages[next(iter(self._messages))]
         self._sums = [total + new - old for total, new, old in zip(self._sums, figures, counted, strict=True)]
         self._last = figures
-        self._model = clean(model) if isinstance(model, str) else ""
-
-
-def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
-    value = document.get(key)
-    return value if isinstance(value, dict) else {}
+        self._model = cut(text_of(message, "model"), MAX_TEXT)
 
 
 def _figure(value: object) -> int:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from fairlead.daemon.answers._answerer import NotAPerson, find_answerer
 from fairlead.daemon.answers._questions import AnswerError, PersonAnswer, UnknownQuestion
+from fairlead.daemon.http._responses import BAD_REQUEST, FORBIDDEN, NOT_FOUND, json_response
 from fairlead.mail import MailError
 from fairlead.policy import load_user_wide
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.answers._questions import Answerer, Question
 
-_BAD_REQUEST = 400
-_FORBIDDEN = 403
-_NOT_FOUND = 404
 _MAX_BODY = 256 * 1024
 
 
@@ -43,25 +41,25 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         document: dict[str, object] = {"enabled": is_on, "questions": [*answers.questions(), *remote]}
         if team is not None:
             document["hosts"] = team.answers.hosts()
-        return Response(msgspec.json.encode(document), media_type="application/json")
+        return json_response(document)
 
     async def answer(request: Request) -> Response:
         """Answer a question. The process at the other end shows whether a person answers; the content does not."""
         try:
             body = msgspec.json.decode(await _body(request), type=AnswerBody)
         except (msgspec.DecodeError, ValueError) as error:
-            return PlainTextResponse(str(error), _BAD_REQUEST)
+            return PlainTextResponse(str(error), BAD_REQUEST)
         peer = request.scope.get("state", {}).get("peer", 0)
         try:
             answerer = await asyncio.to_thread(find_answerer, peer, body.by)
             question = await _pass_on(daemon, request.path_params["id"], body, answerer)
         except NotAPerson as error:
-            return PlainTextResponse(str(error), _FORBIDDEN)
+            return PlainTextResponse(str(error), FORBIDDEN)
         except UnknownQuestion as error:
-            return PlainTextResponse(str(error), _NOT_FOUND)
+            return PlainTextResponse(str(error), NOT_FOUND)
         except (AnswerError, MailError) as error:
-            return PlainTextResponse(str(error), _BAD_REQUEST)
-        return Response(msgspec.json.encode({"question": question}), media_type="application/json")
+            return PlainTextResponse(str(error), BAD_REQUEST)
+        return json_response({"question": question})
 
     return [
         Route("/v1/answers", questions),

@@ -20,6 +20,7 @@ from fairlead.daemon.http._answer_routes import answer_routes
 from fairlead.daemon.http._auth import is_allowed
 from fairlead.daemon.http._history_routes import history_routes
 from fairlead.daemon.http._mail_routes import mail_routes
+from fairlead.daemon.http._responses import FORBIDDEN
 from fairlead.daemon.http._session_routes import session_routes
 from fairlead.daemon.http._team_routes import team_routes, team_stream_routes
 from fairlead.daemon.http._wait_routes import wait_routes
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _EVENTS = "/v1/events/"
 _REPORTS = "/v1/plans/"
 _UNAUTHORIZED = 401
-_FORBIDDEN = 403
 
 
 class App:
@@ -110,7 +110,7 @@ def _starlette(daemon: Daemon) -> Starlette:
         peer = request.scope.get("state", {}).get("peer", 0)
         client = await asyncio.to_thread(client_above, {}, peer) if peer else None
         if client is not None:
-            return PlainTextResponse(f"only a person can stop the daemon, not a session of {client.title}", _FORBIDDEN)
+            return PlainTextResponse(f"only a person can stop the daemon, not a session of {client.title}", FORBIDDEN)
         daemon.shutdown.request("asked to stop")
         return JSONResponse(daemon.status())
 

@@ -6,11 +6,11 @@ import asyncio
 from time import time
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from fairlead.daemon.http._responses import BAD_REQUEST, CONFLICT, NOT_FOUND, UNAVAILABLE, NoTeam, json_response
 from fairlead.daemon.store._messages import StoreUnavailable
 from fairlead.errors import FairleadError
 from fairlead.sessions import AttentionNeeded, HistoryQuery
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _MAX_PAGE = 1000
 _MAX_ENDED = 20
 _MAX_ACTIVE = 200
-_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _UNAVAILABLE = 400, 404, 409, 503
 
 
 def history_routes(daemon: Daemon) -> list[Route]:
@@ -41,10 +40,6 @@ def history_routes(daemon: Daemon) -> list[Route]:
         Route("/v1/absence", api.absence),
         Route("/v1/presence", api.presence, methods=["POST"]),
     ]
-
-
-class NoTeam(FairleadError):
-    """This host is in no team."""
 
 
 class _HistoryApi:
@@ -63,12 +58,12 @@ class _HistoryApi:
             await self._tracker.wait_until_replayed()
             page = await self._page(query, request)
         except ValueError as error:
-            return PlainTextResponse(str(error), _BAD_REQUEST)
+            return PlainTextResponse(str(error), BAD_REQUEST)
         except StoreUnavailable as error:
-            return PlainTextResponse(str(error), _UNAVAILABLE)
+            return PlainTextResponse(str(error), UNAVAILABLE)
         except FairleadError as error:
-            return PlainTextResponse(str(error), _CONFLICT)
-        return _json(replace(page, now=time(), left=self._presence.left_at(time())))
+            return PlainTextResponse(str(error), CONFLICT)
+        return json_response(replace(page, now=time(), left=self._presence.left_at(time())))
 
     async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
         """Return a page of this host, or of the team if the request asks for that and this host is in a team."""
@@ -108,16 +103,16 @@ class _HistoryApi:
             if not matches and reader is not None:
                 return await self._find_on_other_hosts(reader, name, host, limit, before)
         except StoreUnavailable as error:
-            return PlainTextResponse(str(error), _UNAVAILABLE)
+            return PlainTextResponse(str(error), UNAVAILABLE)
         except FairleadError as error:
-            return PlainTextResponse(str(error), _CONFLICT)
+            return PlainTextResponse(str(error), CONFLICT)
         if not matches:
-            return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", _NOT_FOUND)
+            return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", NOT_FOUND)
         if len(matches) > 1:
             ids = " and ".join(match.session.id for match in matches)
-            return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", _CONFLICT)
+            return PlainTextResponse(f"several ids begin with {name!r}, such as {ids}; give more of it", CONFLICT)
         session = replace(with_end(matches[0].session, self._tracker), host=reader.own_name if reader else "")
-        return _json(replace(matches[0], session=session))
+        return json_response(replace(matches[0], session=session))
 
     @staticmethod
     async def _find_on_other_hosts(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> Response:
@@ -125,12 +120,12 @@ class _HistoryApi:
         from fairlead.team import RelayUnreachable
 
         try:
-            return _json(await _in_thread(find_on_other_hosts, reader, name, host, limit, before))
+            return json_response(await _in_thread(find_on_other_hosts, reader, name, host, limit, before))
         except NoSuchSession as error:
-            return PlainTextResponse(str(error), _NOT_FOUND)
+            return PlainTextResponse(str(error), NOT_FOUND)
         except RelayUnreachable as error:
             text = f"no session's id begins with {name!r} on this host, and the others cannot be asked: {error}"
-            return PlainTextResponse(text, _NOT_FOUND)
+            return PlainTextResponse(text, NOT_FOUND)
 
     async def absence(self, request: Request) -> Response:
         """Return what happened since a time, or since the user was last seen."""
@@ -138,23 +133,23 @@ class _HistoryApi:
         try:
             since = self._presence.left_at(time()) if given == "left" else float(given)
         except ValueError:
-            return PlainTextResponse("since: expected a Unix time, or left", _BAD_REQUEST)
+            return PlainTextResponse("since: expected a Unix time, or left", BAD_REQUEST)
         await self._tracker.wait_until_replayed()
         try:
             summary = await _in_thread(self._store.summarize, since)
             page = await _in_thread(self._store.find_history, HistoryQuery(since=since, limit=_MAX_ACTIVE))
         except StoreUnavailable as error:
-            return PlainTextResponse(str(error), _UNAVAILABLE)
+            return PlainTextResponse(str(error), UNAVAILABLE)
         sessions = [with_end(session, self._tracker) for session in page.sessions]
         ended = [session for session in sessions if session.ended is not None and session.ended >= since]
         needing = (session for session in self._tracker.live() if isinstance(session.state, AttentionNeeded))
         waiting = {self._tracker.root_of(session).id for session in needing}
-        return _json(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
+        return json_response(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
 
     async def presence(self, _: Request) -> Response:
         """Record that the user is present. Returns when the user left, and whether they have just come back."""
         was_away = self._presence.note(time())
-        return _json({"left": self._presence.left_at(time()), "was_away": was_away})
+        return json_response({"left": self._presence.left_at(time()), "was_away": was_away})
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
@@ -191,7 +186,3 @@ async def _in_thread(question: Callable[..., Any], *arguments: Any) -> Any:
 
 def _number(text: str | None, default: int) -> int:
     return max(1, min(int(text), _MAX_PAGE)) if text and text.isdigit() else default
-
-
-def _json(document: object) -> Response:
-    return Response(msgspec.json.encode(document), media_type="application/json")

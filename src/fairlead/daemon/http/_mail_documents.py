@@ -11,6 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from fairlead.daemon.mail._caller_identity import Claim
+from fairlead.durations import DAY
 from fairlead.mail import USER, Intent, MailCounts, Priority
 from fairlead.sessions import Idle
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     Sessions = Callable[[str], Session | None]
 
-MAX_WAIT = 86400.0
+MAX_WAIT = DAY
 """In seconds."""
 MAX_ID = 2**62
 """Larger than the id of any message in a database."""

@@ -19,6 +19,7 @@ from fairlead.daemon._loop_calls import call_in_loop
 from fairlead.daemon.events._messages import is_receipt_name
 from fairlead.daemon.http import _mail_documents as documents
 from fairlead.daemon.http._lease_routes import lease_routes
+from fairlead.daemon.http._responses import BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_FOUND, UNAVAILABLE
 from fairlead.daemon.leases._operations import LeaseHeld
 from fairlead.daemon.mail import _operations as operations
 from fairlead.daemon.mail._caller_identity import Observation, identify
@@ -62,15 +63,15 @@ _OK = 200
 
 _STATUS = {
     MailFull: 507,
-    MailUnreachable: 503,
+    MailUnreachable: UNAVAILABLE,
     TooLarge: 413,
-    BadMessage: 400,
-    BadName: 409,
-    NotYours: 403,
-    NoSuchAgent: 404,
-    NoSuchMessage: 404,
-    NobodyThere: 404,
-    LeaseHeld: 409,
+    BadMessage: BAD_REQUEST,
+    BadName: CONFLICT,
+    NotYours: FORBIDDEN,
+    NoSuchAgent: NOT_FOUND,
+    NoSuchMessage: NOT_FOUND,
+    NobodyThere: NOT_FOUND,
+    LeaseHeld: CONFLICT,
 }
 
 

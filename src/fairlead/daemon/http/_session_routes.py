@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from fairlead.daemon.http._responses import BAD_REQUEST, NOT_FOUND, json_response
 from fairlead.sessions import public_session
 from fairlead.text import start_of_day
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from fairlead.sessions import Costs
 
 _MAX_EVENTS = 1000
-_NOT_FOUND = 404
-_BAD_REQUEST = 400
 
 
 def session_routes(daemon: Daemon) -> list[Route]:
@@ -38,13 +37,13 @@ def session_routes(daemon: Daemon) -> list[Route]:
         costs = costs_of_today(tracker)
         hosts = daemon.team.session_documents()
         everything = {"costs": costs, "sessions": tracker.sessions(), "hosts": hosts}
-        return _json({"revision": tracker.revision, "now": time(), **everything})
+        return json_response({"revision": tracker.revision, "now": time(), **everything})
 
     async def get_session(request: Request) -> Response:
         await tracker.wait_until_replayed()
         await daemon.token_usage.refresh()
         session = tracker.get(request.path_params["id"], is_whole=True)
-        return _json(session) if session else PlainTextResponse("no such session", _NOT_FOUND)
+        return json_response(session) if session else PlainTextResponse("no such session", NOT_FOUND)
 
     async def events(request: Request) -> Response:
         limit = _number(request.query_params.get("limit"), 100, _MAX_EVENTS)
@@ -52,12 +51,12 @@ def session_routes(daemon: Daemon) -> list[Route]:
         loop = asyncio.get_running_loop()
         stored = await loop.run_in_executor(None, daemon.events_of, session_id, limit)
         rows = [_row(event) for event in reversed(stored) if not agent or event.event.agent == agent]
-        return _json({"events": rows})
+        return json_response({"events": rows})
 
     async def stream(request: Request) -> Response:
         given = request.headers.get("last-event-id") or request.query_params.get("after") or str(tracker.revision)
         if not given.isdigit():
-            return PlainTextResponse("after: expected the number of a revision", _BAD_REQUEST)
+            return PlainTextResponse("after: expected the number of a revision", BAD_REQUEST)
         headers = {"cache-control": "no-store"}
         return StreamingResponse(_events(daemon, int(given)), media_type="text/event-stream", headers=headers)
 
@@ -117,7 +116,3 @@ def _row(event: SessionEvent) -> dict[str, Any]:
 
 def _number(text: str | None, default: int, limit: int) -> int:
     return min(int(text), limit) if text and text.isdigit() else default
-
-
-def _json(document: object) -> Response:
-    return Response(msgspec.json.encode(document), media_type="application/json")

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from fairlead.clients import client_above
+from fairlead.daemon.http._responses import BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_FOUND, UNAVAILABLE, NoTeam
 from fairlead.errors import FairleadError
 
 if TYPE_CHECKING:
@@ -30,12 +31,7 @@ if TYPE_CHECKING:
 
     Serve = Callable[[Request], Awaitable[Response]]
 
-_BAD_REQUEST = 400
-_FORBIDDEN = 403
-_CONFLICT = 409
-_UNAVAILABLE = 503
 _TIMEOUT = 20.0
-_NOT_FOUND = 404
 
 
 class HostRequest(msgspec.Struct, frozen=True):
@@ -43,10 +39,6 @@ class HostRequest(msgspec.Struct, frozen=True):
 
     name: str
     fingerprint: str = ""
-
-
-class NoTeam(FairleadError):
-    """This host is in no team."""
 
 
 def team_routes(daemon: Daemon) -> list[Route]:
@@ -132,15 +124,15 @@ def _for_person(serve: Serve) -> Serve:
         peer = request.scope.get("state", {}).get("peer", 0)
         client = await asyncio.to_thread(client_above, {}, peer) if peer else None
         if client is not None:
-            return PlainTextResponse(f"only a person can change the team, not a session of {client.title}", _FORBIDDEN)
+            return PlainTextResponse(f"only a person can change the team, not a session of {client.title}", FORBIDDEN)
         try:
             return await serve(request)
         except (msgspec.DecodeError, ValueError) as error:
-            return PlainTextResponse(str(error), _BAD_REQUEST)
+            return PlainTextResponse(str(error), BAD_REQUEST)
         except TimeoutError:
-            return PlainTextResponse(f"the relay has not answered within {_TIMEOUT:g} s; try again", _UNAVAILABLE)
+            return PlainTextResponse(f"the relay has not answered within {_TIMEOUT:g} s; try again", UNAVAILABLE)
         except FairleadError as error:
-            return PlainTextResponse(str(error), _CONFLICT)
+            return PlainTextResponse(str(error), CONFLICT)
 
     return checked
 
@@ -151,7 +143,7 @@ def team_stream_routes(daemon: Daemon) -> list[Route]:
     async def stream(_: Request) -> Response:
         team = daemon.team.service
         if team is None:
-            return PlainTextResponse("this host is in no team", _NOT_FOUND)
+            return PlainTextResponse("this host is in no team", NOT_FOUND)
         headers = {"cache-control": "no-store"}
         return StreamingResponse(_events(team.feed), media_type="text/event-stream", headers=headers)
 

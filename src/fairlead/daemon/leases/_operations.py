@@ -11,6 +11,7 @@ import msgspec
 
 from fairlead.daemon.http._mail_documents import MailRequest
 from fairlead.daemon.leases._team_take import take_leases
+from fairlead.durations import DAY
 from fairlead.leases import Holder, LeaseError, WantedLease, lease_path
 from fairlead.mail import SCRIPT, USER, BadMessage, MailError, NotYours
 from fairlead.text import duration, one_line, quoted, replace_surrogates
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.mail._operations import MailCall
     from fairlead.leases import Lease
 
-MAX_SECONDS = 24 * 3600.0
+MAX_SECONDS = DAY
 _DEFAULT_SECONDS = 1800.0
 _MAX_PATHS = 200
 _MAX_SHOWN = 5

@@ -36,6 +36,7 @@ from fairlead.mail import (
     stop_reason,
 )
 from fairlead.mail import identity_context as identity_text
+from fairlead.policy import is_at_or_above
 from fairlead.sessions import find_location, project_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class MailCall(msgspec.Struct, frozen=True):
 
 
 def _is_in(folder: str, project: str) -> bool:
-    return bool(project) and (folder == project or folder.startswith(f"{project.rstrip('/')}/"))
+    return bool(project) and is_at_or_above(project, folder)
 
 
 # -- messages ------------------------------------------------------------------------------------------

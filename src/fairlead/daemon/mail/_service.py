@@ -17,6 +17,7 @@ from fairlead.daemon.mail._caller_identity import ShellCalls
 from fairlead.daemon.mail._event_agents import EventAgents, RecordedAgent
 from fairlead.daemon.mail._receipts import Receipts, reader_pid
 from fairlead.daemon.mail._waiters import WaiterRegistry
+from fairlead.durations import DAY, HOUR
 from fairlead.mail import USER, MailError, MailUnreachable, MessageService, TaskLists
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-MAX_AGE = 30 * 24 * 3600.0
+MAX_AGE = 30 * DAY
 """Seconds after which messages are deleted if they are no longer queued."""
 
 _THREADS = 4
@@ -51,7 +52,7 @@ _INDEXED_AT_ONCE = 100
 _INDEX_PAUSE = 0.02
 _DEADLINE_INTERVAL = 1.0
 _FLUSH_INTERVAL = 30.0
-_PRUNE_INTERVAL = 3600.0
+_PRUNE_INTERVAL = HOUR
 _MAX_STAYS = 20_000
 _MAX_UNDONE = 20_000
 _POLL = "poll"

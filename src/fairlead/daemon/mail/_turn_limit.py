@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fairlead.durations import HOUR
 from fairlead.files import write_private
 from fairlead.mail import FAIRLEAD, USER, Draft, MailError
 from fairlead.paths import make_private, state_folder
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from fairlead.mail import Agent, Message, MessageService
 
 
-_HOUR = 3600.0
 _MAX_AGENTS = 1000
 _MAX_TURNS = 1000
 _MAX_THREADS = 200
@@ -84,7 +84,7 @@ class TurnLimiter:
             if agent not in agents and len(agents) >= _MAX_AGENTS:
                 del agents[next(iter(agents))]
             turns = agents.setdefault(agent, AgentTurns())
-            turns.times = [at for at in turns.times[-_MAX_TURNS:] if now - at < _HOUR] + [now]
+            turns.times = [at for at in turns.times[-_MAX_TURNS:] if now - at < HOUR] + [now]
             for thread in set(threads):
                 turns.threads[thread] = turns.threads.pop(thread, 0) + 1
             while len(turns.threads) > _MAX_THREADS:
@@ -128,7 +128,7 @@ def _is_exempt(turns: AgentTurns, message: Message) -> bool:
 
 
 def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, now: float) -> str:
-    in_hour = sum(now - at < _HOUR for at in turns.times)
+    in_hour = sum(now - at < HOUR for at in turns.times)
     if turns.is_stopped or (limits.turns_per_hour and in_hour >= limits.turns_per_hour):
         turns.is_stopped = True
         return turns.held or f"{in_hour} automatic turns within an hour"

@@ -7,7 +7,7 @@ lost, but none is sent twice.
 from __future__ import annotations
 
 import asyncio
-from time import localtime, time
+from time import time
 from typing import TYPE_CHECKING
 
 from fairlead.errors import FairleadError
@@ -15,7 +15,7 @@ from fairlead.files import write_private
 from fairlead.mail import USER
 from fairlead.notify import has_desktop, mail_note, send
 from fairlead.paths import state_folder
-from fairlead.policy import Attention, is_within_hours, load_user_wide
+from fairlead.policy import Attention, is_quiet, load_user_wide
 
 if TYPE_CHECKING:
     from fairlead.daemon._error_log import ErrorLog
@@ -71,7 +71,7 @@ class UserMailNotifier:
         due = max(message.at for message in new) + settings.grace
         if time() < due:  # a user with `fairlead watch` open may read it meanwhile
             self._not_before = min(due, time() + settings.grace)
-        elif _is_quiet(settings) or not can_notify:
+        elif is_quiet(settings, time()) or not can_notify:
             self._not_before = time() + _RETRY_DELAY
         else:
             self._notify(new, settings)
@@ -89,12 +89,6 @@ def _settings() -> Attention:
         return load_user_wide().attention
     except FairleadError:
         return Attention()  # the notifier of sessions reports it
-
-
-def _is_quiet(settings: Attention) -> bool:
-    here = localtime()
-    spans = [settings.quiet_hours] if isinstance(settings.quiet_hours, str) else settings.quiet_hours
-    return is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
 
 
 def _file() -> str:

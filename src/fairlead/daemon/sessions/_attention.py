@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from time import localtime, monotonic, time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
+from fairlead.durations import HOUR
 from fairlead.errors import FairleadError
 from fairlead.files import write_private
 from fairlead.journal import DOCTOR_SESSION
 from fairlead.notify import NO_DESKTOP, WaitingSession, attention_note, has_desktop, send
 from fairlead.paths import state_folder
-from fairlead.policy import Attention, is_within_hours, load_user_wide
+from fairlead.policy import Attention, is_quiet, load_user_wide
 from fairlead.sessions import (
     AttentionLog,
     AttentionNeeded,
@@ -42,7 +43,7 @@ MAX_NOTES = 3
 _TICK = 0.25
 _MIN_INTERVAL = 2.0
 """Seconds between two notifications. Requests that come meanwhile are sent together."""
-_DESKTOP_RETRY = 3600.0
+_DESKTOP_RETRY = HOUR
 """Seconds after which a desktop that could not show a notification is tried again."""
 
 
@@ -212,10 +213,8 @@ def _is_real(session: Session) -> bool:
 
 def _decide(due: Sequence[_Item], wanted: Attention, can_notify: bool) -> list[AttentionRequest]:  # noqa: FBT001 - for a thread
     now = time()
-    here, terminals = localtime(now), TmuxClients(now)
-    spans = [wanted.quiet_hours] if isinstance(wanted.quiet_hours, str) else wanted.quiet_hours
-    is_quiet = is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
-    settings = AttentionSettings(wanted.grace, can_notify and not is_quiet, wanted.when_in_front)
+    terminals = TmuxClients(now)
+    settings = AttentionSettings(wanted.grace, can_notify and not is_quiet(wanted, now), wanted.when_in_front)
     return [
         decide_notification(item.request, now, settings, partial(terminals.show, item.root.tmux, item.root.pane))
         for item in due

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fairlead.clients import client_or_default
+from fairlead.sessions import transcript_of
 
 if TYPE_CHECKING:
     from fairlead.clients import TranscriptReader, Usage
@@ -65,7 +66,7 @@ class SubagentTokenUsage:
         if reader is None:
             self._complete.update(name for name, session in subagents.items() if session.ended is not None)
             return
-        files = {name: _transcript(session, self._tracker.root_of(session)) for name, session in subagents.items()}
+        files = {name: transcript_of(session, self._tracker.root_of(session)) for name, session in subagents.items()}
         usages = await asyncio.get_running_loop().run_in_executor(None, reader.read, files)
         for name, session in subagents.items():
             if name in usages:
@@ -84,12 +85,6 @@ class SubagentTokenUsage:
             for name, session in subagents.items()
             if (also_running if session.ended is None else name not in self._complete)
         }
-
-
-def _transcript(session: Session, root: Session) -> str:
-    """Return the path of a subagent's transcript: from its events, or where the client is known to write it."""
-    sent = session.transcript
-    return sent or client_or_default(root.client).subagent_transcript(root.transcript, session.agent_id)
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:

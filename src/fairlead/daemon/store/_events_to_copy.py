@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.daemon.store._event_texts import agent_type_of, searchable_text, timeline_entry
+from fairlead.daemon.store._event_texts import searchable_text
+from fairlead.daemon.store._timeline import agent_type_of, timeline_entry
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
 from fairlead.sessions import CopyBatch, EventCopy, EventsToCopyCount
 from fairlead.store import StoredEvent, clean_text

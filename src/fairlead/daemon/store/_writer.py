@@ -11,10 +11,12 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.store._event_texts import ExtractedTexts, subagents_of, timeline_entry
+from fairlead.daemon.store._event_texts import ExtractedTexts
+from fairlead.daemon.store._timeline import agent_type_of, timeline_entry
+from fairlead.durations import DAY
 from fairlead.errors import FairleadError
 from fairlead.journal import Position
-from fairlead.sessions import AbsenceSummary, CopyBatch, EventsToCopyCount, HistoryPage, SessionHistory
+from fairlead.sessions import AbsenceSummary, CopyBatch, EventsToCopyCount, HistoryPage, SessionHistory, subagents_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 500
 """Records of one transaction. Larger ones take less time in all, and delay the daemon more on a single processor."""
 _RECORDS_PER_YIELD = 4
-MAX_AGE = 30 * 24 * 3600.0
+MAX_AGE = 30 * DAY
 """The default number of seconds after which events are deleted."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
 """The maximum size of the database and its log."""
@@ -121,11 +123,12 @@ class StoreWriter:
             after = (float(at), name) if before else None
             stored = store.events(session=sessions[0].id, limit=limit + 1, after=after)
             more, page = len(stored) > limit, stored[:limit]
+            entries = [(timeline_entry(one), agent_type_of(one.event)) for one in reversed(page)]
             return [
                 SessionHistory(
                     session=sessions[0],
-                    subagents=subagents_of(page),
-                    timeline=[timeline_entry(stored) for stored in reversed(page)],
+                    subagents=subagents_of(entries),
+                    timeline=[entry for entry, _ in entries],
                     next=f"{page[-1].event.at!r},{page[-1].event.id}" if more else "",
                 )
             ]

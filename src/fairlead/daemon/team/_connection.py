@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairlead.daemon.team._incoming import IncomingPackets
 from fairlead.daemon.team._outgoing import OutgoingPackets
 from fairlead.daemon.team._snapshots import digest
+from fairlead.durations import DAY, HOUR
 from fairlead.team import Changes, HostSnapshot, RelayRefused, sign_snapshot
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 
 READ_INTERVAL = 30.0
 """Seconds after which everything is read again, even without a notification."""
-RETENTION_SECONDS = 30 * 86400.0
+RETENTION_SECONDS = 30 * DAY
 """The minimum time for which the relay keeps packets to a host that does not connect."""
-_DAY = 86400.0
-_PRUNE_INTERVAL = 3600.0
+_PRUNE_INTERVAL = HOUR
 _REGISTRY_INTERVAL = 1.0
 """The minimum number of seconds between two reads of the hosts and certificates."""
 HOSTS_A_SECOND = 100
@@ -191,13 +191,13 @@ class TeamConnection:
         days = self._settings.read().give_up_days
         time_span = f"{days} day{'' if days == 1 else 's'}"
         for host, age in self.roster.ages.items():
-            if age > days * _DAY and host in self._directory.unacknowledged:
+            if age > days * DAY and host in self._directory.unacknowledged:
                 self._service.team.give_up(host, f"{self.roster.name(host)} was not heard of for {time_span}")
 
     def _prune(self) -> None:
         """Delete old packets and removed hosts from the relay, if the last time was long ago."""
         if monotonic() - self._pruned_at > _PRUNE_INTERVAL:
-            kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * _DAY)
+            kept = max(RETENTION_SECONDS, (self._settings.read().give_up_days + 1) * DAY)
             self.relay.prune(hosts_before=time() + self._log.offset - kept)
             for host in self.roster.others("removed"):
                 self.relay.delete_host(host.id)

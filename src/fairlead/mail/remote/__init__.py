@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         RefusedPacket,
         TeamStorage,
     )
-    from fairlead.mail.remote._team_mail import TeamMail, TransitState
+    from fairlead.mail.remote._team_mail import TeamMail
 
 __all__ = [
     "MAX_RECEIPTS",
@@ -65,7 +65,6 @@ __all__ = [
     "RefusedPacket",
     "TeamMail",
     "TeamStorage",
-    "TransitState",
     "decode_message",
     "decode_receipts",
     "decode_snapshot",
@@ -104,6 +103,6 @@ __getattr__ = lazy_exports(
             "RefusedPacket",
             "TeamStorage",
         ),
-        "_team_mail": ("TeamMail", "TransitState"),
+        "_team_mail": ("TeamMail",),
     },
 )

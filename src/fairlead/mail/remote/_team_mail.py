@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
+from fairlead.durations import DAY
 from fairlead.mail._errors import MailError
 from fairlead.mail._storage import HostRecord
 from fairlead.mail.remote._bounce_notices import build_bounce_notices
@@ -29,20 +29,9 @@ if TYPE_CHECKING:
     from fairlead.mail.remote._receiving import IncomingPacket, ReceiveResult
     from fairlead.mail.remote._storage import Backlog, Link, OutgoingPacket, TeamStorage
 
-_ENDED_SECONDS = 7 * 86_400.0
+_ENDED_SECONDS = 7 * DAY
 """For how long a snapshot contains an agent that has ended."""
 _MAX_ENDED = 500
-
-
-class TransitState(msgspec.Struct, frozen=True):
-    """Whether a message to an agent of another host has arrived there."""
-
-    host: str
-    """The name of the host."""
-    since: float
-    """The time at which the message was sent."""
-    has_arrived: bool
-    """Whether the host has acknowledged it."""
 
 
 class TeamMail:
@@ -198,14 +187,20 @@ class TeamMail:
 
     # -- unacknowledged messages -----------------------------------------------------------------------
 
-    def transit_states(self, message: int) -> dict[int, TransitState]:
-        """Return whether a message has arrived, by the ids of its recipients on other hosts."""
-        return self._transit_states(message, self._storage.deliveries(message))
-
     def with_transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
         """Return the deliveries of `rows`. Those to other hosts have the host, and whether they have arrived."""
-        states = self._transit_states(message, rows)
-        return [_with_state(delivery, states.get(number)) for number, delivery in rows]
+        in_transit = self._team.recipients_in_transit(message)
+        agents = [self._cache.agents.get(number) for number, _ in rows]
+        return [
+            replace(
+                delivery,
+                host=self._hosts.name_of(agent.host),
+                in_transit_since=delivery.queued if number in in_transit else 0.0,
+            )
+            if agent is not None and agent.host
+            else delivery
+            for agent, (number, delivery) in zip(agents, rows, strict=True)
+        ]
 
     def give_up(self, host: str, reason: str) -> int:
         """Bounce the messages that a host has not acknowledged, with one notice for each; return how many messages.
@@ -241,23 +236,7 @@ class TeamMail:
             self._cache.agents.host_name = ""
         return bounced
 
-    def _transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> dict[int, TransitState]:
-        in_transit = self._team.recipients_in_transit(message)
-        states: dict[int, TransitState] = {}
-        for number, delivery in rows:
-            agent = self._cache.agents.get(number)
-            if agent is not None and agent.host:
-                has_arrived = number not in in_transit
-                states[number] = TransitState(self._hosts.name_of(agent.host), delivery.queued, has_arrived)
-        return states
-
     def _local_id(self) -> str:
         if not self._hosts.local_id:
             raise MailError("this host is in no team")
         return self._hosts.local_id
-
-
-def _with_state(delivery: Delivery, state: TransitState | None) -> Delivery:
-    if state is None:
-        return delivery
-    return replace(delivery, host=state.host, in_transit_since=0.0 if state.has_arrived else state.since)

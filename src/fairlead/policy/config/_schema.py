@@ -21,12 +21,6 @@ _NEW = "New."
 """The mark in the docstrings of settings that conclaude does not have; the schema leaves it out."""
 
 
-def policy_schema() -> dict[str, Any]:
-    """Return the shipped schema."""
-    schema: dict[str, Any] = msgspec.json.decode(schema_text())
-    return schema
-
-
 def schema_text() -> str:
     """Return the text of the shipped schema."""
     with open(SCHEMA_FILE, encoding="utf-8") as file:

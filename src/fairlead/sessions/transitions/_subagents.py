@@ -117,6 +117,16 @@ def remove_subagent(session: Session, agent_id: str) -> Session:
     return replace(session, **changes)
 
 
+def transcript_of(session: Session, main: Session | None) -> str:
+    """Return the path of a session's transcript; "" if it is not known.
+
+    It is from the events of the session, or, for a subagent of `main`, where the client is known to write it.
+    """
+    if session.transcript or main is None or not session.is_child:
+        return session.transcript
+    return client_or_default(main.client).subagent_transcript(main.transcript, session.agent_id)
+
+
 def _description(event: SubagentStart) -> Changes:
     changes: Changes = {"agent_type": clean_text(event.agent_type)}
     if event.description:

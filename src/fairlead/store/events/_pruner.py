@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select, Table
 
-    from fairlead.store._database import Backend
+    from fairlead.store._sqlite import SQLite
 
 _BATCH_SIZE = 200
 """Rows deleted in one transaction."""
@@ -37,7 +37,7 @@ _OLDEST_DAEMON_RECORDS = select(daemon_records.c.id).order_by(daemon_records.c.a
 class Pruner:
     """Deletes old rows, in short transactions under the writers' lock."""
 
-    def __init__(self, backend: Backend, lock: AbstractContextManager[object]) -> None:
+    def __init__(self, backend: SQLite, lock: AbstractContextManager[object]) -> None:
         """Use this database, and the lock that its writers in this process share."""
         self._backend = backend
         self._lock = lock

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fairlead.journal import DaemonRecord, Record
     from fairlead.sessions import EventText
-    from fairlead.store._database import Backend
+    from fairlead.store._sqlite import SQLite
     from fairlead.store.events._values import EventKey
 
 _INSERT_BATCH_SIZE = 1000
@@ -50,7 +50,7 @@ class Store(HistoryStore):
     - Every error is a `StoreError`. After an error nothing of the batch is stored, and it can be written again.
     """
 
-    def __init__(self, backend: Backend, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
+    def __init__(self, backend: SQLite, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
         """Use a database that `open` has prepared."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
@@ -181,13 +181,13 @@ class Store(HistoryStore):
 def _insert(connection: Connection, records: Sequence[Record]) -> int:
     count = 0
     for table, rows in rows_by_table(records):
-        count += _insertion(connection.dialect.name, table).run_many(connection, rows)
+        count += _insertion(table).run_many(connection, rows)
     return count
 
 
 @cache
-def _insertion(dialect: str, table: Table) -> PreparedStatement:
-    return PreparedStatement(insert_or_ignore(dialect, table), [column.name for column in table.columns])
+def _insertion(table: Table) -> PreparedStatement:
+    return PreparedStatement(insert_or_ignore(table), [column.name for column in table.columns])
 
 
 def _load_position(connection: Connection) -> Position | None:

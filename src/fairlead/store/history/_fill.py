@@ -6,9 +6,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select
+from sqlalchemy.dialects import sqlite
 
 from fairlead.journal import DOCTOR_SESSION, CommandsRecord, CostRecord, EventRecord
-from fairlead.store._database import PreparedStatement, batches, dialect_insert, ids_among, insert_or_ignore
+from fairlead.store._database import PreparedStatement, batches, ids_among, insert_or_ignore
 from fairlead.store.events._rows import clean_text
 from fairlead.store.events._tables import commands, events
 from fairlead.store.history import _search as search
@@ -95,7 +96,7 @@ class HistoryBatch:
     def _save(self) -> None:
         if not self._rows:
             return
-        _replacement(self._connection.dialect.name).run_many(self._connection, list(self._rows.values()))
+        _replacement().run_many(self._connection, list(self._rows.values()))
 
     def _blocked_sessions(self) -> list[str]:
         """Return the session of each event that was blocked only by its commands."""
@@ -108,7 +109,7 @@ class HistoryBatch:
 
     def _add_costs(self) -> list[CostRecord]:
         """Add the costs, and return the new ones."""
-        statement = insert_or_ignore(self._connection.dialect.name, costs)
+        statement = insert_or_ignore(costs)
         return [
             cost
             for cost in self._costs
@@ -131,9 +132,9 @@ class HistoryBatch:
 
 
 @cache
-def _replacement(dialect: str) -> PreparedStatement:
+def _replacement() -> PreparedStatement:
     """Return the statement that inserts or replaces the row of a session."""
-    statement = dialect_insert(dialect, sessions)
+    statement = sqlite.insert(sessions)
     values = {column.name: column for column in statement.excluded if column.name != "session"}
     update = statement.on_conflict_do_update(index_elements=["session"], set_=values)
     return PreparedStatement(update, [column.name for column in sessions.columns])

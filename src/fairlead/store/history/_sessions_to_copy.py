@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Integer, cast, func, select
 
+from fairlead.durations import HOUR
 from fairlead.sessions import SessionCopy
 from fairlead.store._database import batches
 from fairlead.store.events._rows import clean_text
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-_HOUR = 3600
 _MAX_HOURS = 24 * 31
 """How many hours with costs are copied: the latest ones."""
 
@@ -41,7 +41,7 @@ def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_on
 def _hours(connection: Connection, names: list[str]) -> dict[str, dict[int, float]]:
     if not names:
         return {}
-    hour = cast(costs.c.at / _HOUR, Integer).label("hour")
+    hour = cast(costs.c.at / HOUR, Integer).label("hour")
     query = (
         select(costs.c.session, hour, func.sum(costs.c.usd).label("usd"))
         .where(costs.c.session.in_(names), costs.c.usd != 0)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from fairlead.mail import Agent, Alias, Delivery, Message, OutgoingMessage, Stage, UnansweredRequest
     from fairlead.mail.remote import TeamStorage
-    from fairlead.store._database import Backend
+    from fairlead.store._sqlite import SQLite
 
 _MAX_ID = 2**63 - 1
 
@@ -67,7 +67,7 @@ class MailStore(Database):
     One process at a time can have it open. In another, `open` raises `MailBusy`. Every error is a `MailError`.
     """
 
-    def __init__(self, backend: Backend, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
+    def __init__(self, backend: SQLite, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
         """Use a database that `open` has prepared and locked."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
@@ -89,7 +89,7 @@ class MailStore(Database):
                 store = cls(backend, backend.prepare(), owner_lock)
             with store._writing() as connection:
                 fixed = [agent_row(agent) for agent in (USER, FAIRLEAD, SCRIPT)]
-                connection.execute(insert_or_ignore(connection.dialect.name, agents), fixed)
+                connection.execute(insert_or_ignore(agents), fixed)
                 report_losses(connection, time())
             undo.pop_all()
             return store
@@ -326,7 +326,7 @@ class MailStore(Database):
 
 
 @contextmanager
-def _translate_errors(backend: Backend) -> Iterator[None]:
+def _translate_errors(backend: SQLite) -> Iterator[None]:
     """Raise errors of drivers and of the store as `MailError`."""
     try:
         with translate_errors(backend):

@@ -120,6 +120,5 @@ _TRIGGERS = (
 
 def create_triggers(connection: Connection) -> None:
     """Create the triggers of an empty database."""
-    if connection.dialect.name == "sqlite":
-        for trigger in _TRIGGERS:
-            connection.exec_driver_sql(trigger)
+    for trigger in _TRIGGERS:
+        connection.exec_driver_sql(trigger)

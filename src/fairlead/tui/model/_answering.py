@@ -198,7 +198,7 @@ class AnswerForm:
         if self.question.choices:
             return [[line] for line in self._choice_lines(cells)]
         shown = [line.expandtabs(_TAB) for line in printable_lines(self.question.text)]
-        return [[(part, _style(line))] for line in shown for part in wrap_line(line, cells)]
+        return [[(part, diff_style(line))] for line in shown for part in wrap_line(line, cells)]
 
     def _choice_lines(self, cells: int) -> Iterator[StyledText]:
         choice, count = self._choice, len(self.question.choices)
@@ -230,5 +230,6 @@ def _paragraph(text: str, before: str, style: StyleName, cells: int) -> Iterator
         before = " " * len(before)
 
 
-def _style(line: str) -> StyleName:
+def diff_style(line: str) -> StyleName:
+    """Return the style of a line of a question, which may show the change of a file."""
     return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"

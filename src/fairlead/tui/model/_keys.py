@@ -1,4 +1,7 @@
-"""The table of all keys, with their actions, their descriptions in the help, and their hints in the last line."""
+"""The table of all keys: their actions, their descriptions in the help, their hints in the last line of the view.
+
+And what a key does to a text that is typed at its end.
+"""
 
 from __future__ import annotations
 
@@ -131,3 +134,14 @@ def hints(cells: int, view: View) -> str:
             shown.append(key)
             room -= len(texts[key]) + 2
     return " " + "  ".join(texts[key] for key in hinted if key in shown)
+
+
+def edit_text(text: str, key: str, character: str | None) -> str:
+    """Return a text after a key was pressed at its end: the same text if the key edits nothing."""
+    if key in ("backspace", "ctrl+h"):
+        return text[:-1]
+    if key == "ctrl+w":
+        return text.rstrip().rpartition(" ")[0]
+    if key == "ctrl+u":
+        return ""
+    return text + character if character and character.isprintable() else text

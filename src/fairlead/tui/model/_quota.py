@@ -5,12 +5,13 @@ from __future__ import annotations
 from time import localtime, strftime
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.durations import DAY, HOUR
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fairlead.clients import Usage
 
-_HOUR, _DAY = 3600.0, 86400.0
 _MIN_ELAPSED = 0.05
 """The fraction of a limit's window that must have passed before the rate is shown."""
 _FULL = 100.0
@@ -33,7 +34,7 @@ def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
     listed = list(usages)
     five_hours = _newest(((u.five_hour_percent, u.five_hour_resets) for u in listed), now)
     seven_days = _newest(((u.seven_day_percent, u.seven_day_resets) for u in listed), now)
-    windows = (("5 h", five_hours, 5 * _HOUR, _HOUR), ("7 d", seven_days, 7 * _DAY, _DAY))
+    windows = (("5 h", five_hours, 5 * HOUR, HOUR), ("7 d", seven_days, 7 * DAY, DAY))
     known = [
         (quota.percent, list(_parts(name, quota, window, unit, now))) for name, quota, window, unit in windows if quota
     ]
@@ -59,7 +60,7 @@ def _parts(name: str, quota: Quota, window: float, unit: float, now: float) -> I
     if not quota.resets or not _MIN_ELAPSED * window < elapsed <= window or quota.percent <= 0:
         return
     rate = quota.percent / elapsed
-    yield f"+{rate * unit:.0f}%/{'h' if unit == _HOUR else 'd'}"
+    yield f"+{rate * unit:.0f}%/{'h' if unit == HOUR else 'd'}"
     full_at = now + (_FULL - quota.percent) / rate
     if quota.percent < _FULL and full_at < quota.resets:
-        yield f"full {strftime('%H:%M' if unit == _HOUR else '%a', localtime(full_at))}"
+        yield f"full {strftime('%H:%M' if unit == HOUR else '%a', localtime(full_at))}"

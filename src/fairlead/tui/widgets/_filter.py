@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from fairlead.text import fit_end, one_line
+from fairlead.tui.model._keys import edit_text
 from fairlead.tui.widgets._lines import TextLine
 
 if TYPE_CHECKING:
@@ -48,14 +49,8 @@ class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
             self._finish()
         elif event.key == "enter":
             self._finish()
-        elif event.key in ("backspace", "ctrl+h"):
-            self._set_value(self.value[:-1])
-        elif event.key == "ctrl+w":
-            self._set_value(self.value.rstrip().rpartition(" ")[0])
-        elif event.key == "ctrl+u":
-            self._set_value("")
-        elif event.character and event.is_printable:
-            self._set_value(self.value + event.character)
+        else:
+            self._set_value(edit_text(self.value, event.key, event.character))
 
     def on_paste(self, event: Paste) -> None:
         """Add pasted text as one line."""

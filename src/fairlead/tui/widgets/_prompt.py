@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from fairlead.text import cell_width, fit_end, one_line
+from fairlead.tui.model._keys import edit_text
 from fairlead.tui.widgets._lines import TextLine
 
 if TYPE_CHECKING:
@@ -63,14 +64,8 @@ class PromptLine(TextLine, can_focus=True, inherit_bindings=False):
             self._finish("")
         elif event.key == "enter":
             self._finish(self.value.strip())
-        elif event.key in ("backspace", "ctrl+h"):
-            self._edit(self.value[:-1])
-        elif event.key == "ctrl+w":
-            self._edit(self.value.rstrip().rpartition(" ")[0])
-        elif event.key == "ctrl+u":
-            self._edit("")
-        elif event.character and event.is_printable:
-            self._edit(self.value + event.character)
+        else:
+            self._edit(edit_text(self.value, event.key, event.character))
 
     def on_paste(self, event: Paste) -> None:
         """Add pasted text as one line. A paste never answers a confirmation."""

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from fairlead.daemon.store._messages import StoreUnavailable
 from fairlead.daemon.team.history._copy_state import load_state, save_state
 from fairlead.daemon.team.history._signing import sign_batch
+from fairlead.durations import DAY, HOUR
 from fairlead.journal import Position
 from fairlead.team import JournalMark, RelayUnreachable, TeamError
 from fairlead.team.relay import open_history
@@ -46,7 +47,7 @@ _OFFLINE_INTERVAL = 3.0
 """Seconds between two checks of the relay and of the backlog while there is no connection."""
 _OFF_INTERVAL = 30.0
 _REFUSED_DELAY = 60.0
-_PRUNE_INTERVAL = 3600.0
+_PRUNE_INTERVAL = HOUR
 _IDLE_SECONDS = 60.0
 """Seconds after which an unused connection is closed."""
 _SAVE_INTERVAL = 60.0
@@ -221,7 +222,7 @@ class EventCopier:
         if monotonic() < self._prune_at:
             return
         self._prune_at = monotonic() + _PRUNE_INTERVAL
-        before = time() + self._team.log.offset - settings.keep_days * 86400.0
+        before = time() + self._team.log.offset - settings.keep_days * DAY
         self._connected(own).prune(own.host, before=before, max_events=MAX_EVENTS)
 
     def _failed(self, error: Exception) -> float:

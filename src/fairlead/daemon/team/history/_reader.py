@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.daemon.team.history._copy_state import copy_state_file
-from fairlead.daemon.team.history._rows import HistoryRows, subagents_of
+from fairlead.daemon.team.history._rows import HistoryRows
 from fairlead.files import write_private
 from fairlead.paths import make_private, state_folder
-from fairlead.sessions import OtherHostsSummary, SessionHistory
+from fairlead.sessions import OtherHostsSummary, SessionHistory, subagents_of
 from fairlead.team import HistoryFilter, RelayUnreachable, TeamError, TeamSession
 from fairlead.team.relay import open_history
 
@@ -129,7 +129,7 @@ class HistoryReader:
         entries = [(self._rows.entry(row, copy), copy) for row, copy in reversed(self._rows.genuine_events(page))]
         return SessionHistory(
             session=session,
-            subagents=subagents_of(entries),
+            subagents=subagents_of((entry, copy.agent_type) for entry, copy in entries),
             timeline=[entry for entry, _ in entries],
             next=f"{self._rows.to_local(page[-1].at)!r},{page[-1].id}" if len(rows) > limit else "",
         )

@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from fairlead.daemon.team.history._signing import CLOCK_TOLERANCE
-from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy, SubagentHistory
+from fairlead.durations import HOUR
+from fairlead.sessions import EventCopy, HistoryMatch, HistorySession, SessionCopy
 from fairlead.team import TeamEvent, TeamSession, verify_event, verify_session
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._state import ConnectionLog
     from fairlead.sessions import HistoryQuery, TimelineEntry
 
-_HOUR = 3600
 _MAX_TEXT = 400
 
 RowT = TypeVar("RowT", TeamEvent, TeamSession)
@@ -134,23 +134,12 @@ class HistoryRows:
         return self._team.roster.name(host) if self._team.roster is not None else host[:8]
 
 
-def subagents_of(entries: Iterable[tuple[TimelineEntry, EventCopy]]) -> list[SubagentHistory]:
-    """Return the subagents that appear in events. The events are sorted, the oldest first."""
-    subagents: dict[str, SubagentHistory] = {}
-    for entry, copy in entries:
-        if entry.agent:
-            known = subagents.get(entry.agent) or SubagentHistory(id=entry.agent, started=entry.at)
-            ended = entry.at if entry.event == "SubagentStop" else known.ended
-            subagents[entry.agent] = replace(known, type=known.type or copy.agent_type, ended=ended)
-    return list(subagents.values())
-
-
 def _cost(copy: SessionCopy, query: HistoryQuery) -> float | None:
     """Return the cost of a session within the period of a query, in whole hours; `None` if it is not known."""
     if copy.session.total_usd is None:
         return None
-    first = int(query.since // _HOUR)
-    last = query.until // _HOUR if query.until else float("inf")
+    first = int(query.since // HOUR)
+    last = query.until // HOUR if query.until else float("inf")
     return sum(usd for hour, usd in copy.hours.items() if first <= hour <= last)
 
 

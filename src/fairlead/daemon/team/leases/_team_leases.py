@@ -24,6 +24,7 @@ from fairlead.daemon.team.leases._cached_leases import (
     write_cached_leases,
 )
 from fairlead.daemon.team.leases._rows import decode_row, sign_wanted, with_relay_time
+from fairlead.durations import DAY
 from fairlead.leases import WantedLease
 from fairlead.mail import USER
 from fairlead.team import RelayRefused, RelayUnreachable, TeamError, TeamLease, verify_lease
@@ -51,7 +52,7 @@ READ_INTERVAL: Final = 30.0
 _SHORTEST_INTERVAL: Final = 0.02
 _HOSTS_A_SECOND: Final = 1000
 """How many hosts may read in a second. In a larger team, each host reads several changes at once."""
-_LONGEST: Final = 24 * 3600.0 + 60.0
+_LONGEST: Final = DAY + 60.0
 """The maximum duration of a lease of another host, in seconds."""
 _SAME_TIME: Final = 1.0
 _RETRY: Final = 0.05

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS
 from fairlead.paths import FOLDER_VARIABLES
+from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.bash.programs._containers import container_command
-from fairlead.policy.guards.self_protection._findings import TEXT_PROGRAMS, Finding, basename, is_open, operands
+from fairlead.policy.guards.self_protection._findings import TEXT_PROGRAMS, Finding, is_open, operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fairlead.clients import OTHER_AGENT_PACKAGES, OTHER_AGENTS, known_clients
+from fairlead.policy.bash.programs._calls import basename
 from fairlead.policy.guards._evaluation import RuleCheck
 from fairlead.policy.guards.self_protection._clients import (
     CONTAINER_PROGRAMS,
@@ -28,7 +29,6 @@ from fairlead.policy.guards.self_protection._environment import environment_pref
 from fairlead.policy.guards.self_protection._findings import (
     TEXT_PROGRAMS,
     Finding,
-    basename,
     is_any,
     is_open,
     operands,

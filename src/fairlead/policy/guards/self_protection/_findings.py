@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fairlead.policy.bash.programs._calls import basename
 from fairlead.structs import Struct
 
 TYPE_CHECKING = False
@@ -59,11 +60,6 @@ def is_open(word: str) -> bool:
 def is_any(word: str) -> bool:
     """Return whether a word may be one of several: a pattern, or only known when the command runs."""
     return is_open(word) or any(character in word for character in "*?[")
-
-
-def basename(word: str) -> str:
-    """Return a word without its folders."""
-    return word.rstrip("/").rpartition("/")[2]
 
 
 def operands(args: Iterable[str]) -> list[str]:

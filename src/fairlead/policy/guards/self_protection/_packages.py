@@ -13,14 +13,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards.self_protection._findings import (
-    Finding,
-    basename,
-    distribution,
-    is_open,
-    operands,
-    option_values,
-)
+from fairlead.policy.bash.programs._calls import basename
+from fairlead.policy.guards.self_protection._findings import Finding, distribution, is_open, operands, option_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

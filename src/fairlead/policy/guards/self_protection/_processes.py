@@ -7,7 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from fairlead.policy.guards.self_protection._findings import Finding, basename, is_any, is_open, operands
+from fairlead.policy.bash.programs._calls import basename
+from fairlead.policy.guards.self_protection._findings import Finding, is_any, is_open, operands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

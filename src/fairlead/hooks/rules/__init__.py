@@ -1,0 +1,1 @@
+"""Rules from files: settings, plugins, skills and subagents become command hooks."""

@@ -1,0 +1,117 @@
+"""The types of hook rules, of their problems, and of the places in a document where they are."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fairlead.events import HookEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairlead.hooks._command import CommandHook
+    from fairlead.hooks._manager import HookManager, Registration
+
+
+class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An action of a rule. Only the type `command` is run: by a shell, or directly if `args` is given."""
+
+    hook_type: str = msgspec.field(name="type")
+    command: str | None = None
+    timeout: float | None = None
+    """Seconds."""
+    args: tuple[str, ...] | None = None
+    shell: str | None = None
+    condition: str | None = msgspec.field(name="if", default=None)
+    """The tool calls that the action is for: `Bash(git *)`."""
+
+    def to_hook_config(self, matcher: str | None = None) -> str | dict[str, Any] | None:
+        """Return the short form for settings, a string or an object; `None` if there is no command to run."""
+        if self.hook_type != "command" or self.command is None:
+            return None
+        options = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
+        options["if"] = self.condition
+        options = {key: value for key, value in options.items() if value is not None}
+        return {"command": self.command, **options} if options else self.command
+
+
+class HookRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A matcher and its actions. All forms of rules in files are converted to this one."""
+
+    matcher: str | None = None
+    hooks: tuple[HookAction, ...] = ()
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """A problem in a rule file, with its location."""
+
+    source: str
+    """The file."""
+    path: str
+    """The path in the document: `hooks.PreToolUse[0].hooks[1].timeout`; `$` is the document itself."""
+    message: str
+    dropped: bool
+    """Whether the entry is not registered. If it is, this is a warning."""
+    event: HookEvent | None = None
+    """The event of the section; for a misspelt name, the event with the most similar name."""
+
+    def __str__(self) -> str:
+        """Return the problem as one line."""
+        return f"{self.source}: {'' if self.path == '$' else f'{self.path}: '}{self.message}"
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """The hooks of a file, in order, and its problems."""
+
+    hooks: tuple[CommandHook, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def register(self, manager: HookManager) -> list[Registration]:
+        """Register the hooks. A hook whose name is taken gets a number appended to it."""
+        return [manager.register(_renamed(hook, free_name(hook.name, manager.has_hook))) for hook in self.hooks]
+
+
+def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
+    """Return the name, with a number appended if it is taken: `lint`, `lint-2`, `lint-3`."""
+    number, free = 1, name
+    while is_taken(free):
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def _renamed(hook: CommandHook, name: str) -> CommandHook:
+    if hook.name == name:
+        return hook
+    from copy import copy
+
+    hook = copy(hook)
+    hook.name = name
+    return hook
+
+
+class RuleLocation(msgspec.Struct, frozen=True):
+    """A path in a document, with the event of its section."""
+
+    path: str = ""
+    event: HookEvent | None = None
+
+    def __truediv__(self, step: str | int) -> RuleLocation:
+        return RuleLocation(f"{self.path}{_shown(step)}".removeprefix("."), self.event)
+
+
+class EntryError(Exception):
+    """An entry that cannot be registered."""
+
+    def __init__(self, at: RuleLocation, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+def _shown(step: str | int) -> str:
+    if isinstance(step, str) and re.fullmatch(r"[\w$-]+", step):
+        return f".{step}"
+    return f"[{step!r}]"
