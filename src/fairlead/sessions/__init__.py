@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         Working,
     )
     from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
-    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
+    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, changed_lines, line_of
     from fairlead.sessions.transitions._apply import apply
     from fairlead.sessions.transitions._tools import question_of
 
@@ -114,6 +114,7 @@ __all__ = [
     "apply_record",
     "bounded",
     "bounded_question",
+    "changed_lines",
     "clean",
     "decide_notification",
     "find_git_folders",
@@ -210,6 +211,7 @@ __getattr__ = lazy_exports(
         "_status_line": (
             "MAX_STATUS_BYTES",
             "STATUS_LINE",
+            "changed_lines",
             "line_of",
         ),
         "transitions._apply": ("apply",),
