@@ -82,8 +82,13 @@ def test_a_cost_that_was_not_reported_is_shown_as_unknown(live: DaemonHome) -> N
     assert "  unknown     2 calls  s1  " in text[1]
     assert live.fairlead("history", "--session", "s1").stdout.splitlines()[2].endswith(", cost unknown")
 
+    summed = json.loads(live.fairlead("sessions", "--json").stdout)["costs"]
+    assert (summed["usd"], summed["unknown"]) == (0, 1)
+
     work(live, "s2")
     costs(live, "s2", 1.25, 60)
+    summed = json.loads(live.fairlead("sessions", "--json").stdout)["costs"]
+    assert (summed["usd"], summed["unknown"]) == (1.25, 1)
     page = history(live)
     assert (page["usd"], page["unknown"]) == (1.25, 1)
     assert live.fairlead("history").stdout.splitlines()[0].endswith(": 2 sessions, 2 running, $1.25, cost of 1 unknown")
