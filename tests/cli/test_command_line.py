@@ -108,6 +108,10 @@ def test_without_a_command_the_help_is_on_stderr(words: str, capsys: pytest.Capt
         ("doctor --jsn", "unknown option '--jsn'; did you mean --json?"),
         ("completion tcsh", "completion: expected one of bash, zsh, fish, got 'tcsh'"),
         ("completion", "completion: which shell? Name one of bash, zsh, fish"),
+        ("hooks add", "hooks add: FILE is missing; see fairlead hooks add --help"),
+        ("sessions mail", "sessions mail: ID is missing; see fairlead sessions mail --help"),
+        ("sessions mail x", "sessions mail: TEXT is missing; see fairlead sessions mail --help"),
+        ("team confirm", "team confirm: NAME is missing; see fairlead team confirm --help"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion(line: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,4 +284,14 @@ def test_results_are_on_stdout_and_nothing_else(tmp_path: Path) -> None:
     env = {**os.environ, "FAIRLEAD_HOME": str(tmp_path)}
     done = subprocess.run([BIN / "fairlead", "events"], env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "fairlead: no such events in the journal\n"
+    assert done.stderr == "fairlead: no events yet; `fairlead hooks status` shows whether the hooks are installed\n"
+
+
+def test_a_folder_that_was_removed_is_told(tmp_path: Path) -> None:
+    env = {**os.environ, "FAIRLEAD_HOME": str(tmp_path), "FAIRLEAD_NO_DAEMON": "1"}
+    for words in ("validate", "visualize", "explain --command ls", "hooks list", "hooks status", "trust"):
+        (tmp_path / "gone").mkdir()
+        script = f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec {BIN}/fairlead {words}"
+        done = subprocess.run(["/bin/sh", "-c", script], env=env, capture_output=True, text=True, check=False)
+        told = "fairlead: this folder no longer exists; run the command in another one\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", told), words

@@ -176,7 +176,11 @@ def test_programs_read_one_object_a_line_with_every_field(journal: Journal, caps
 
 def test_nothing_to_show_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("events") == 0
-    assert capsys.readouterr() == ("", "fairlead: no such events in the journal\n")
+    told = "fairlead: no events yet; `fairlead hooks status` shows whether the hooks are installed\n"
+    assert capsys.readouterr() == ("", told)
+    for words in (["--verdict", "blocked"], ["--since", "1h"], ["--last", "0"]):
+        assert run("events", words) == 0
+        assert capsys.readouterr() == ("", "fairlead: no such events in the journal\n")
 
 
 def test_what_cannot_be_shown_is_counted_on_stderr(

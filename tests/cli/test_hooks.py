@@ -319,7 +319,8 @@ def test_status_shows_every_scope(home: Path, printed: Printed) -> None:
     )
     top = "client: Claude Code 2.1.325\nlauncher: ~/bin/fairlead-hook\n"
     assert run_hooks(["status", *NEWEST]) == 1
-    assert printed()[0] == f"{top}user: not installed: ~/home/.claude/settings.json\n{where}"
+    hint = "to install: fairlead hooks install\n"
+    assert printed()[0] == f"{top}user: not installed: ~/home/.claude/settings.json\n{where}{hint}"
 
     run_hooks(["install", *NEWEST])
     printed()
@@ -459,7 +460,7 @@ def test_a_slip_on_the_command_line_is_told(args: list[str], expected: str, caps
 
 def test_a_version_that_cannot_be_served_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     told = error_of(capsys, "hooks install", ["--client-version", "new"])
-    assert told.startswith("'new' is not a version of Claude Code; expected three numbers")
+    assert told.startswith("--client-version: 'new' is not a version of Claude Code; expected three numbers")
     told = error_of(capsys, "hooks install", ["--client-version", "2.0.1"])
     assert told.startswith("Claude Code 2.0.1 cannot start hooks without a shell; update it")
 

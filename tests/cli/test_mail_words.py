@@ -89,8 +89,11 @@ def test_names_and_text_are_told_apart(words: list[str], names: list[str], body:
         ("status 1 2", "status: unexpected argument '2'; see fairlead status --help"),
         ("heartbeat now", "heartbeat: unexpected argument 'now'; see fairlead heartbeat --help"),
         ("identity steal", "unknown command 'steal' of identity; see fairlead identity --help"),
-        ("identity rename", "identity rename: which name?"),
-        ("identity --as a rename", "identity rename: which name?"),
+        ("identity rename", "identity rename: which name? Give a new one, e.g. fairlead identity rename reviewer"),
+        (
+            "identity --as a rename",
+            "identity rename: which name? Give a new one, e.g. fairlead identity rename reviewer",
+        ),
         ("identity save a b", "identity save: unexpected argument 'b'; see fairlead identity save --help"),
         ("tasks all", "tasks: unexpected argument 'all'; see fairlead tasks --help"),
         (
@@ -98,8 +101,8 @@ def test_names_and_text_are_told_apart(words: list[str], names: list[str], body:
             "lease: there is no file 'list'; `fairlead lease` lists the leases; for a new file: ./list",
         ),
         ("topics make", "unknown command 'make' of topics; see fairlead topics --help"),
-        ("topics join", "topics join: which topic?"),
-        ("topics --json join", "topics join: which topic?"),
+        ("topics join", "topics join: which topic? Give its name; fairlead topics lists them"),
+        ("topics --json join", "topics join: which topic? Give its name; fairlead topics lists them"),
         ("topics list x", "topics list: unexpected argument 'x'; see fairlead topics list --help"),
     ],
 )

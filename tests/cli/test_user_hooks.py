@@ -186,5 +186,7 @@ def test_an_agent_cannot_add_or_remove_hooks(home: DaemonHome, words: list[str])
 
 def test_what_is_no_python_file_is_refused(home: DaemonHome) -> None:
     assert "is not a Python file" in home.fairlead("hooks", "add", "guards.sh", "--yes").stderr
+    missing = home.fairlead("hooks", "add", "gone.py", "--yes").stderr
+    assert missing == f"fairlead: {home.project}/gone.py: no such file; name a Python file with hooks\n"
     home.policy("hooks: [guards.sh]\n")
     assert "its name ends with `.py`" in home.fairlead("validate").stdout + home.fairlead("validate").stderr

@@ -159,4 +159,5 @@ def test_a_state_folder_that_cannot_be_made_is_told(home: DaemonHome) -> None:
     home.state.write_text("in the way")
     done = home.fairlead("daemon", "start")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"fairlead: the daemon cannot be started: {home.state}: File exists\n"
+    advice = "it must be a folder: remove what is there, or set FAIRLEAD_HOME"
+    assert done.stderr == f"fairlead: the daemon cannot be started: {home.state}: File exists; {advice}\n"

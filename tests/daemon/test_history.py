@@ -82,12 +82,38 @@ def test_a_cost_that_was_not_reported_is_shown_as_unknown(live: DaemonHome) -> N
     assert "  unknown     2 calls  s1  " in text[1]
     assert live.fairlead("history", "--session", "s1").stdout.splitlines()[2].endswith(", cost unknown")
 
+    summed = json.loads(live.fairlead("sessions", "--json").stdout)["costs"]
+    assert (summed["usd"], summed["unknown"]) == (0, 1)
+
     work(live, "s2")
     costs(live, "s2", 1.25, 60)
+    summed = json.loads(live.fairlead("sessions", "--json").stdout)["costs"]
+    assert (summed["usd"], summed["unknown"]) == (1.25, 1)
     page = history(live)
     assert (page["usd"], page["unknown"]) == (1.25, 1)
     assert live.fairlead("history").stdout.splitlines()[0].endswith(": 2 sessions, 2 running, $1.25, cost of 1 unknown")
     assert history(live, "--search", "pytest")["usd"] is None, "a search adds up no costs"
+
+
+def test_an_absence_that_never_was_is_no_time_in_1970(live: DaemonHome) -> None:
+    def heading(*words: str) -> str:
+        return live.fairlead("history", *words).stdout.splitlines()[0]
+
+    assert heading("--since", "left") == "no session yet"
+    assert heading("--since", "left", "--project", "/no/such") == "no session in /no/such yet"
+    assert heading("--since", "2099-01-01") == "no session since 2099-01-01 00:00"
+    work(live, "s1")
+    assert heading("--since", "left").startswith("you have not left yet, so this is all that is kept: 1 session, ")
+    assert heading("--since", "2001-02-03").startswith("since 2001-02-03 00:00: 1 session, ")
+
+
+def test_a_page_that_does_not_exist_is_told(live: DaemonHome) -> None:
+    work(live, "s1")
+    for words in (["--before", "zzz"], ["--search", "x", "--before", "1.5"], ["--session", "s1", "--before", "zzz"]):
+        done = live.fairlead("history", *words)
+        assert (done.exit_code, done.stdout) == (1, "")
+        told = "the last line of a page, or its `next`, names the one before it"
+        assert done.stderr == f"fairlead: history: there is no page {words[-1]!r}; {told}\n"
 
 
 def test_a_session_shows_its_events_with_their_verdicts_and_subagents(live: DaemonHome) -> None:

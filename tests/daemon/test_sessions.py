@@ -239,7 +239,7 @@ def test_waiting_ends_when_the_time_is_up(live: DaemonHome) -> None:
     send(live, "UserPromptSubmit", prompt="Go.")
     becomes(live, "s1", "working")
     done = live.fairlead("sessions", "wait", "--until", "ended", "--timeout", "0.2")
-    assert (done.exit_code, done.stdout) == (3, "")
+    assert (done.exit_code, done.stdout, done.stderr) == (3, "", "fairlead: sessions wait: the time is up\n")
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,14 @@ def test_sessions_that_began_before_us_are_discovered() -> None:
     assert session.state == AttentionNeeded("Permission prompt")
     assert [change.session for change in changes] == [session]
     assert client.registry.reconcile([FILE], NOW) == []
+
+
+def test_a_discovered_session_without_any_time_is_as_old_as_our_knowledge_of_it() -> None:
+    """Else it would have waited since 1970."""
+    client = FakeClient()
+    client.registry.reconcile([ClientSessionFile(42, "timeless", 1000, "busy")], NOW)
+    client.registry.reconcile([ClientSessionFile(42, "timeless", 1000, "busy")], NOW + 10)
+
+    (session,) = client.registry.sessions()
+    assert (session.since, session.started, session.last_activity) == (NOW, NOW, NOW)
+    assert session.in_state(NOW + 10) == 10

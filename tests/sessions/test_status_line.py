@@ -61,7 +61,7 @@ def test_how_full_the_context_is_depends_on_the_window(window: int, told: str) -
 def test_what_is_known_of_the_session_fills_what_one_line_leaves_out() -> None:
     """After /compact the client tells no figure until the next answer."""
     known = Usage(context_percent=88.0, cost_usd=1.5, lines_added=3)
-    assert line_of(recorded("2.1.325-start"), known) == "Opus 5.5  █████████░ 88%  $1.50  0s  +3 -0"
+    assert line_of(recorded("2.1.325-start"), known) == "Opus 5.5  █████████░ 88%  $1.50  0s  +3"
 
 
 def test_a_name_cannot_give_orders_to_the_terminal() -> None:

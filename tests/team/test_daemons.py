@@ -62,7 +62,7 @@ def test_a_message_says_that_it_is_on_its_way_while_the_relay_is_gone(
     assert re.search(r"on its way to beta since \d\d:\d\d", asker.fairlead("status", str(number)).stdout)
     status = alpha.home.fairlead("team", "status").stdout
     assert "unreachable for" in status
-    assert "on its way  1 packets; they wait until the relay is reached" in status
+    assert "on its way  1 packet; it waits until the relay is reached" in status
 
     own_server.start()
     until(lambda: alpha.is_connected() and beta.is_connected(), "both are back")

@@ -12,6 +12,7 @@ import click
 
 from fairlead import __version__
 from fairlead.cli.support.command import Command
+from fairlead.cli.support.daemon_client import start_failure
 from fairlead.cli.support.invocation import current, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, Number
 from fairlead.cli.support.person import refuse_below_session, require_person, yes_option
@@ -135,7 +136,7 @@ def start(*, idle: float | None, port: int | None) -> int:
     try:
         pid = start_daemon(*to_arguments(idle, port))
     except OSError as error:
-        raise FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}") from None
+        raise start_failure(error) from None
     status = _wait(lambda: _ask_status() or _has_ended(pid))
     if not isinstance(status, dict):
         raise FairleadError(f"the daemon did not start: {_last_log_line()}; see {daemon_log_file()}")

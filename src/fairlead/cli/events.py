@@ -244,7 +244,9 @@ def _show(reader: JournalReader, options: Options) -> None:
     rows, end = find_rows(reader, options)
     print_lines(_to_text(row, options, screen) for row in rows)
     invocation.stdout.flush()
-    _print_remarks(reader, is_empty=not rows and not options.follow)
+    if not rows and not options.follow:
+        print_error(f"fairlead: {_nothing(options)}")
+    _print_remarks(reader)
     if options.follow:
         for row in follow_rows(reader, options, end, rows):
             print(_to_text(row, options, screen), file=invocation.stdout, flush=True)
@@ -255,9 +257,13 @@ def _to_text(row: Row, options: Options, screen: Screen) -> str:
     return record_to_json(record) if options.as_json else record_to_text(record, event, screen)
 
 
-def _print_remarks(reader: JournalReader, *, is_empty: bool) -> None:
-    if is_empty:
-        print_error("fairlead: no such events in the journal")
+def _nothing(options: Options) -> str:
+    if options.has_no_filter and not options.since and options.count:
+        return "no events yet; `fairlead hooks status` shows whether the hooks are installed"
+    return "no such events in the journal"
+
+
+def _print_remarks(reader: JournalReader) -> None:
     if reader.broken_lines:
         print_error(f"fairlead: lines of the journal that cannot be read: {reader.broken_lines}")
     if waiting := count_spooled(spool_folder()):

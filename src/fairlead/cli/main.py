@@ -119,7 +119,21 @@ def run_command(args: list[str]) -> int:
         raise UsageError(f"the event comes first, then its options: fairlead <Event> {' '.join(args[:2])}")
     from fairlead.cli import app
 
-    return app.run(args)
+    try:
+        return app.run(args)
+    except FileNotFoundError:
+        if _has_folder():
+            raise
+        raise FairleadError("this folder no longer exists; run the command in another one") from None
+
+
+def _has_folder() -> bool:
+    """Return whether the working folder of this process still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def report_failure(error: FairleadError, args: Sequence[str]) -> int:

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         State,
         Working,
     )
-    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
+    from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, changed_lines, line_of
     from fairlead.sessions.transitions._apply import apply
     from fairlead.sessions.transitions._subagents import transcript_of
     from fairlead.sessions.transitions._tools import question_of
@@ -129,6 +129,7 @@ __all__ = [
     "apply_record",
     "bounded_question",
     "bounded_session",
+    "changed_lines",
     "clean_text",
     "decide_notification",
     "encode_registry",
@@ -228,6 +229,7 @@ __getattr__ = lazy_exports(
         "_status_line": (
             "MAX_STATUS_BYTES",
             "STATUS_LINE",
+            "changed_lines",
             "line_of",
         ),
         "transitions._apply": ("apply",),

@@ -53,9 +53,12 @@ class Costs(msgspec.Struct, frozen=True):
 
     since: float = 0.0
     usd: float = 0.0
+    """What is known: the cost of a session whose client has reported none is missing."""
     at_most: bool = False
     """Part of it may be older than that time."""
     sessions: list[SessionCost] = []
+    unknown: int = 0
+    """The number of listed sessions that were active since that time, and whose cost is missing."""
 
 
 class Counter(msgspec.Struct, frozen=True, gc=False):

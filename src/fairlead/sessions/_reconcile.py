@@ -43,12 +43,15 @@ WAKE_TIME = 5.0
 """Seconds within which the client wakes an agent whose last background subagent has ended."""
 
 
-def discovered_session(file: ClientSessionFile) -> Session | None:
-    """Return the session that a file describes; `None` if its status or its process is unknown."""
+def discovered_session(file: ClientSessionFile, now: float) -> Session | None:
+    """Return the session that a file describes; `None` if its status or its process is unknown.
+
+    A file without a time is as old as our knowledge of it: `now`.
+    """
     if file.status not in _STATES or not file.start:
         return None
     state = _state_of(file)
-    at = file.status_at or file.started
+    at = file.status_at or file.started or now
     return Session(
         id=file.session_id,
         pid=file.pid,

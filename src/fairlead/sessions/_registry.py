@@ -123,7 +123,7 @@ class Registry(SubagentLinker):
         for name in [name for name in self.by_id if name.startswith(STARTING) and name not in by_id]:
             self.drop(name)  # its dialog is answered: it has a session now, or has ended
         for name, file in by_id.items():
-            if name not in self.by_id and (session := discovered_session(file)):
+            if name not in self.by_id and (session := discovered_session(file, now)):
                 self.put(session)
                 if file.in_terminal:  # a terminal has one session at a time; other programs have many
                     self._link_predecessor(session, "resume", now)

@@ -39,9 +39,17 @@ def _parts(status: StatusLine, usage: Usage, others: int) -> Iterator[str]:
     if status.seconds is not None:
         yield duration(status.seconds)
     if usage.lines_added or usage.lines_removed:
-        yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0}"
+        yield " ".join(changed_lines(usage))
     if others:
         yield f"! {others} {'other needs' if others == 1 else 'others need'} you"
+
+
+def changed_lines(usage: Usage) -> Iterator[str]:
+    """Yield how many lines were added and removed, as far as the client has reported it: `+156`, `-23`."""
+    if usage.lines_added is not None:
+        yield f"+{usage.lines_added}"
+    if usage.lines_removed is not None:
+        yield f"-{usage.lines_removed}"
 
 
 def _model(status: StatusLine, usage: Usage) -> str:

@@ -176,6 +176,8 @@ def status_lines(client: str, launcher: str, statuses: Sequence[InstallStatus], 
         yield from (f"  {line}" for line in (*status.differences, *known, *status.notes))
     if any(status.state in {"partial", "outdated", "broken"} for status in statuses):
         yield "to update: fairlead hooks install, with the scope"
+    elif statuses and all(status.state == "not installed" for status in statuses):
+        yield "to install: fairlead hooks install"
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

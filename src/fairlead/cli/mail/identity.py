@@ -100,5 +100,5 @@ def rename(caller: CallerOptions, *, name: str) -> int:
     Messages to the old name still reach you.
     """
     if not name:
-        raise UsageError("identity rename: which name?")
+        raise UsageError("identity rename: which name? Give a new one, e.g. fairlead identity rename reviewer")
     return _run(caller, "rename", name)

@@ -27,7 +27,7 @@ def to_request(action: str, topic: str = "") -> Request:
     if action == "list":
         return Request("GET", "topics")
     if not topic:
-        raise UsageError(f"topics {action}: which topic?")
+        raise UsageError(f"topics {action}: which topic? Give its name; fairlead topics lists them")
     return Request("POST", "topics", {"action": action, "topic": topic})
 
 

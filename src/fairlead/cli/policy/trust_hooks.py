@@ -40,6 +40,8 @@ def trust_hook_file(path: str, *, assume_yes: bool) -> None:
     try:
         with open(file, "rb") as stream:
             text = stream.read()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file; name a Python file with hooks") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     interpreter, before = find_interpreter(file), read_trusted(file)

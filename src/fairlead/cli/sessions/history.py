@@ -110,7 +110,7 @@ def page_lines(page: HistoryPage, options: Options, columns: int) -> Iterator[st
     if options.search:
         yield from _match_lines(page, columns)
     else:
-        yield _heading(page)
+        yield _heading(page, options)
         width = max((len(one_line(session.host)) for session in page.sessions), default=0)
         for session in page.sessions:
             yield _cut(_session_line(session, page.now, width), columns)
@@ -154,12 +154,16 @@ def session_lines(history: SessionHistory, now: float, columns: int) -> Iterator
         yield _cut(_entry_line(entry), columns)
 
 
-def _heading(page: HistoryPage) -> str:
+def _heading(page: HistoryPage, options: Options) -> str:
+    since = f"since {_day(page.since, page.now)}"
+    if options.since == "left" and not page.since:
+        since = "you have not left yet, so this is all that is kept"
     if not page.sessions:
-        return f"no session since {_clock(page.since)}"
+        where = f" in {one_line(options.project)}" if options.project else ""
+        return f"no session{where} since {_day(page.since, page.now)}" if page.since else f"no session{where} yet"
     running = sum(session.ended is None for session in page.sessions)
     number = f"{len(page.sessions)}{' or more' if page.next else ''} session{'' if len(page.sessions) == 1 else 's'}"
-    return f"since {_clock(page.since)}: {number}, {running} running, {cost_text(page.usd, page.unknown)}"
+    return f"{since}: {number}, {running} running, {cost_text(page.usd, page.unknown)}"
 
 
 def _session_line(session: HistorySession, now: float, host_width: int = 0) -> str:
@@ -225,6 +229,11 @@ def _end(session: HistorySession) -> str:
 
 def _clock(at: float, *, with_seconds: bool = False) -> str:
     return strftime("%m-%d %H:%M:%S" if with_seconds else "%m-%d %H:%M", localtime(at))
+
+
+def _day(at: float, now: float) -> str:
+    """Return a time with its year, unless that is the current one."""
+    return _clock(at) if localtime(at).tm_year == localtime(now).tm_year else strftime("%Y-%m-%d %H:%M", localtime(at))
 
 
 def _cut(line: str, columns: int) -> str:

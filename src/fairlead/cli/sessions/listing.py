@@ -13,7 +13,7 @@ import msgspec
 from fairlead.cli.support.command import Command
 from fairlead.cli.support.completion_values import complete_sessions
 from fairlead.cli.support.daemon_client import request_daemon, user_mail
-from fairlead.cli.support.invocation import current, print_line, print_lines
+from fairlead.cli.support.invocation import current, print_error, print_line, print_lines
 from fairlead.cli.support.param_types import Duration, OneOf
 from fairlead.errors import UsageError
 from fairlead.ipc import DaemonUnavailable, stream_events
@@ -343,6 +343,7 @@ def wait(*, until: str | None, as_json: bool, **given: Any) -> int:
     options = WaitOptions(until or ENDED, **given)
     result, sessions = _wait_until(options)
     if result is None:
+        print_error("fairlead: sessions wait: the time is up")
         return _TIMED_OUT
     print_line(json.dumps(to_document(sessions, time())) if as_json else result)
     return _HAS_ENDED if result == ENDED and options.until == "attention" else 0

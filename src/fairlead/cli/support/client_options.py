@@ -8,7 +8,7 @@ import click
 
 from fairlead.cli.support.param_types import Text
 from fairlead.clients import CLIENTS, DEFAULT_CLIENT, UnknownClientError, client_named
-from fairlead.errors import UsageError
+from fairlead.errors import FairleadError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,10 @@ def find_client(name: str, scope: str | None) -> Client:
 
 def parse_version(client: Client, text: str | None) -> Version | None:
     """Parse `--client-version`; `None` if the option was not given. Raise `FairleadError` if it is not a version."""
-    return None if text is None else client.installer.parse_version(text)
+    try:
+        return None if text is None else client.installer.parse_version(text)
+    except FairleadError as error:
+        raise UsageError(f"--client-version: {error}") from None
 
 
 def client_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -213,6 +213,16 @@ def request_daemon(method: str, path: str, body: object = None, *, timeout: floa
     return current().request(method, path, body, timeout=timeout)
 
 
+def start_failure(error: OSError) -> FairleadError:
+    """Return the error for a daemon that cannot be started, with what to do about the folder that is the reason."""
+    advice = ""
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        advice = "; it must be a folder: remove what is there, or set FAIRLEAD_HOME"
+    elif isinstance(error, PermissionError):
+        advice = "; make it writable, or set FAIRLEAD_HOME to a folder that is"
+    return FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}{advice}")
+
+
 def ensure_daemon(*, wait: bool = True) -> None:
     """Start a daemon if none answers. With `wait`, return once it answers.
 
@@ -223,7 +233,7 @@ def ensure_daemon(*, wait: bool = True) -> None:
     try:
         start_daemon("--on-demand")
     except OSError as error:
-        raise FairleadError(f"the daemon cannot be started: {error.filename}: {error.strerror}") from None
+        raise start_failure(error) from None
     deadline = monotonic() + _START_TIMEOUT
     while wait and not daemon_answers():
         if monotonic() > deadline:

@@ -53,6 +53,9 @@ def explain_click_error(error: click.ClickException) -> str:
         return f"unknown option {error.option_name!r}; {hint}"
     if isinstance(error, click.BadOptionUsage):
         return f"{error.option_name} {'takes no value' if _is_flag(error.option_name, ctx) else 'needs a value'}"
+    if isinstance(error, click.MissingParameter) and ctx is not None and error.param is not None:
+        name = error.param.make_metavar(ctx)
+        return f"{ctx.command_path.removeprefix('fairlead ')}: {name} is missing; see {ctx.command_path} --help"
     return error.format_message()
 
 

@@ -46,13 +46,14 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
     yield f"relay       {one_line(document['relay'])}: {state}"
     if document["why"]:
         yield f"            {one_line(document['why'], 400)}"
-    if abs(document["offset"]) > _MAX_CLOCK_OFFSET:
+    if abs(document["offset"] or 0.0) > _MAX_CLOCK_OFFSET:
         yield f"clock       {_offset(document['offset'])} the relay's"
-    waits = "; they wait until the relay is reached" if _waits(document) else ""
-    yield f"on its way  {document['on_its_way']} packets{waits}"
+    they = "it waits" if document["on_its_way"] == 1 else "they wait"
+    waits = f"; {they} until the relay is reached" if _waits(document) else ""
+    yield f"on its way  {_packets(document['on_its_way'])}{waits}"
     yield from _event_lines(document["events"], now)
     if document["refused"]:
-        yield f"refused     {document['refused']} packets of hosts that are no members, or not signed by them"
+        yield f"refused     {_packets(document['refused'])} of hosts that are no members, or not signed by them"
     yield from _lease_lines(document)
     yield from _host_lines(document, screen)
 
@@ -79,9 +80,11 @@ def _lease_lines(document: Document) -> Iterator[str]:
     from fairlead.text import ago
 
     leases = document.get("leases")
-    if leases and (leases["ours"] or leases["others"]):
-        read = f", as of {ago(leases['read'], document['now'])}" if document["connection"] != "connected" else ""
-        yield f"leases      {leases['ours']} of this host, {leases['others']} of others{read}"
+    if not leases or not (leases["ours"] or leases["others"]):
+        return
+    others = f"{leases['others']} of others" if leases["read"] else "those of others are not known yet"
+    read = f", as of {ago(leases['read'], document['now'])}" if leases["read"] else ""
+    yield f"leases      {leases['ours']} of this host, {others}{'' if document['connection'] == 'connected' else read}"
 
 
 def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
@@ -107,20 +110,27 @@ def _host_lines(document: Document, screen: Screen) -> Iterator[str]:
 def _last_contact(host: Document) -> str:
     from fairlead.text import duration
 
-    if host["is_here"] or host["age"] is None:
+    if host["is_here"]:
         return ""
+    if host["age"] is None:
+        return "no contact yet"
     return f"last contact {duration(host['age'])} ago"
 
 
 def _remarks(host: Document, now: float) -> Iterator[str]:
-    from fairlead.text import ago
+    from fairlead.text import duration
 
     if host["on_its_way"]:
-        yield f"{host['on_its_way']} on their way since {ago(host['oldest'], now)}"
+        age = f" for {duration(now - host['oldest'])}" if host["oldest"] else ""
+        yield f"{host['on_its_way']} on {'its' if host['on_its_way'] == 1 else 'their'} way{age}"
     if host.get("waiting"):
         yield "its mail waits until it is confirmed"
     if host["offset"] is not None and abs(host["offset"]) > _MAX_CLOCK_OFFSET:
         yield f"its clock is {_offset(host['offset'])} the relay's"
+
+
+def _packets(number: int) -> str:
+    return f"{number} packet{'' if number == 1 else 's'}"
 
 
 def _offset(seconds: float) -> str:

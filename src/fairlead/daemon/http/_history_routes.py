@@ -42,6 +42,10 @@ def history_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
+class InvalidRequest(FairleadError):
+    """A time or a page of a request is invalid."""
+
+
 class _HistoryApi:
     """The endpoints. They read from the store's process, and complete sessions with their current state."""
 
@@ -57,12 +61,8 @@ class _HistoryApi:
             query = _query(request, self._presence.left_at(time()))
             await self._tracker.wait_until_replayed()
             page = await self._page(query, request)
-        except ValueError as error:
-            return PlainTextResponse(str(error), BAD_REQUEST)
-        except StoreUnavailable as error:
-            return PlainTextResponse(str(error), UNAVAILABLE)
-        except FairleadError as error:
-            return PlainTextResponse(str(error), CONFLICT)
+        except (StoreUnavailable, FairleadError) as error:
+            return _refusal(error)
         return json_response(replace(page, now=time(), left=self._presence.left_at(time())))
 
     async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
@@ -73,14 +73,17 @@ class _HistoryApi:
             return replace(page, sessions=[with_end(session, self._tracker) for session in page.sessions])
         from fairlead.daemon.team.history._pages import merged_page
 
-        page = await _in_thread(merged_page, self._find_here, reader, query, host)
+        try:
+            page = await _in_thread(merged_page, self._find_here, reader, query, host)
+        except ValueError:
+            raise _no_page(query.before) from None
         own = reader.own_name
         sessions = [with_end(session, self._tracker) if session.host == own else session for session in page.sessions]
         return replace(page, sessions=sessions)
 
     def _find_here(self, query: HistoryQuery) -> HistoryPage:
         if query.before:
-            float(query.before.partition(",")[0])
+            _check_page(query.before, int if query.search else float)
         return self._store.find_history(query)
 
     def _reader(self, request: Request) -> tuple[HistoryReader | None, str]:
@@ -97,15 +100,14 @@ class _HistoryApi:
         before = request.query_params.get("before", "")
         await self._tracker.wait_until_replayed()
         try:
+            _check_page(before or "0", float)
             reader, host = self._reader(request)
             is_here = reader is None or host in {"", reader.own_name}
             matches = await _in_thread(self._store.history_of, name, limit, before) if is_here else []
             if not matches and reader is not None:
                 return await self._find_on_other_hosts(reader, name, host, limit, before)
-        except StoreUnavailable as error:
-            return PlainTextResponse(str(error), UNAVAILABLE)
-        except FairleadError as error:
-            return PlainTextResponse(str(error), CONFLICT)
+        except (StoreUnavailable, FairleadError) as error:
+            return _refusal(error)
         if not matches:
             return PlainTextResponse(f"no session's id begins with {name!r}; see fairlead history", NOT_FOUND)
         if len(matches) > 1:
@@ -168,16 +170,41 @@ def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession
 def _query(request: Request, left: float) -> HistoryQuery:
     given = request.query_params
     since = given.get("since") or "today"
-    now = time()
+    now, until = time(), given.get("until") or "0"
     times = {"today": start_of_day(now), "yesterday": start_of_day(now, 1), "left": left}
+    try:
+        period = times[since] if since in times else float(since), float(until)
+    except ValueError:
+        raise InvalidRequest("since, until: expected a Unix time, today, yesterday or left") from None
     return HistoryQuery(
-        since=times[since] if since in times else float(since),
-        until=float(given.get("until") or 0.0),
+        since=period[0],
+        until=period[1],
         folder=given.get("folder", ""),
         search=given.get("search", ""),
         limit=_number(given.get("limit"), 50),
         before=given.get("before", ""),
     )
+
+
+def _check_page(before: str, kind: Callable[[str], object]) -> None:
+    """Raise `InvalidRequest` unless the name of a page begins with a number, or has the two parts of a team's."""
+    try:
+        kind(before.partition(",")[0])
+    except ValueError:
+        raise _no_page(before) from None
+
+
+def _no_page(before: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"there is no page {before!r}; the last line of a page, or its `next`, names the one before it"
+    )
+
+
+def _refusal(error: Exception) -> Response:
+    """Return the response to a request that cannot be answered."""
+    is_invalid = isinstance(error, InvalidRequest)
+    status = BAD_REQUEST if is_invalid else UNAVAILABLE if isinstance(error, StoreUnavailable) else CONFLICT
+    return PlainTextResponse(str(error), status)
 
 
 async def _in_thread(question: Callable[..., Any], *arguments: Any) -> Any:

@@ -7,6 +7,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -69,8 +70,11 @@ def session_routes(daemon: Daemon) -> list[Route]:
 
 
 def costs_of_today(tracker: SessionTracker) -> Costs:
-    """Return the cost of all sessions since midnight."""
-    return tracker.costs.since(start_of_day(time()))
+    """Return the cost of all sessions since midnight, and of how many it is not known."""
+    midnight = start_of_day(time())
+    active = (one for one in tracker.sessions() if not one.parent and one.last_activity >= midnight)
+    unknown = sum(tracker.costs.total(session.id) is None for session in active)
+    return replace(tracker.costs.since(midnight), unknown=unknown)
 
 
 async def _events(daemon: Daemon, after: int) -> AsyncIterator[bytes]:

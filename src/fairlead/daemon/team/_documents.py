@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def status_document(
     log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, copying: CopyStatus, now: float
 ) -> dict[str, Any]:
-    """Return everything about the team. Every key is always present."""
+    """Return everything about the team. Every key is always present; what is not known yet is `None`."""
     own = roster.membership if roster is not None else None
     return {
         "in_team": True,
@@ -33,9 +33,9 @@ def status_document(
         "why": log.why,
         "error": log.error,
         "revision": log.revision,
-        "offset": round(log.offset, 3),
-        "round_trip": round(log.round_trip, 4),
-        "read": log.last_read,
+        "offset": round(log.offset, 3) if log.connections else None,
+        "round_trip": round(log.round_trip, 4) if log.connections else None,
+        "read": log.last_read or None,
         "pushed": log.pushed,
         "received": log.received,
         "refused": log.refused,
@@ -45,7 +45,7 @@ def status_document(
             "copied": copying.copied,
             "pending": copying.pending,
             "given_up": copying.given_up,
-            "at": copying.at,
+            "at": copying.at or None,
             "why": copying.why,
         },
         "hosts": _hosts(roster, directory, now) if roster else [],
@@ -97,7 +97,7 @@ def _host(host: Host, roster: Roster, directory: TeamDirectory, now: float) -> d
         "age": None if age is None else round(age + now - roster.read_at, 1),
         "version": host.version,
         "offset": remote.offset if remote else None,
-        "agents": len(remote.agents) if remote else 0,
+        "agents": len(remote.agents) if remote else None,
         **_in_transit(directory, host.id),
     }
 
@@ -112,10 +112,10 @@ def _row(host: str, name: str, key: bytes, state: str) -> dict[str, Any]:
         "age": None,
         "version": "",
         "offset": None,
-        "agents": 0,
+        "agents": None,
     }
 
 
 def _in_transit(directory: TeamDirectory, host: str) -> dict[str, Any]:
     count, oldest = directory.unacknowledged.get(host, (0, 0.0))
-    return {"on_its_way": count, "oldest": oldest, "waiting": directory.waiting.get(host, 0)}
+    return {"on_its_way": count, "oldest": oldest or None, "waiting": directory.waiting.get(host, 0)}

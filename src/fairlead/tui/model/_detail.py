@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairlead.sessions import changed_lines
 from fairlead.text import compact_number, duration, one_line, printable_lines
 from fairlead.tui.model._rows import (
     LABELS,
@@ -94,8 +95,8 @@ def _place(session: Session, tree: SessionTree, now: float) -> Iterator[str]:
     usage = session.usage
     if usage is None:
         return
-    if usage.lines_added is not None or usage.lines_removed is not None:
-        yield f"+{usage.lines_added or 0} -{usage.lines_removed or 0} lines"
+    if lines := " ".join(changed_lines(usage)):
+        yield f"{lines} lines"
     if usage.tokens:
         yield f"{compact_number(usage.tokens)} tokens in all"
     if usage.five_hour_percent is not None:

@@ -95,7 +95,7 @@ class TeamLeases:
     def status(self) -> dict[str, Any]:
         """Return the fields about leases for `fairlead team status`."""
         own = [lease for lease in self._leases.table.leases if lease.grant is not None]
-        return {"ours": len(own), "others": len(self.remote.all()), "read": self.last_read}
+        return {"ours": len(own), "others": len(self.remote.all()), "read": self.last_read or None}
 
     # -- for commands ----------------------------------------------------------------------------------
 
