@@ -364,10 +364,8 @@ class SessionTracker(EventExtension):
 
     def _with_children(self, session: Session) -> list[Session]:
         children = self._registry.children_of(session.id)
-        return [
-            public_session(session),
-            *(descendant for child in children for descendant in self._with_children(child)),
-        ]
+        descendants = (descendant for child in children for descendant in self._with_children(child))
+        return [public_session(session), *descendants]
 
     async def follow(self, after: int) -> AsyncIterator[list[SessionChange] | None]:
         """Yield the changes after a revision as they come.
