@@ -56,19 +56,19 @@ def decide(
     guards: Guards | None,
     changes: list[FileChange] | None = None,
     *,
-    cached_only: bool = False,
+    may_wait: bool = True,
 ) -> Decision:
     """Ask the guards of the policy about an event, then plan the policy's commands.
 
     `guards` may be `None` for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
-    `changes`. With `cached_only`, raise `NotCached` instead of reading a policy above the files of a call.
+    `changes`. Without `may_wait`, raise `NeedsThread` instead of reading a policy above the files of a call.
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
         return _decision(event, policy, NO_OPINION)
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
-    return _decision(event, policy, guards.answer(event, cached_only=cached_only, changes=changes))
+    return _decision(event, policy, guards.answer(event, may_wait=may_wait, changes=changes))
 
 
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:

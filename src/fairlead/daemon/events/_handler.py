@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients
-from fairlead.daemon.events._extension import EventContext, MustWait, NotThisDaemon, Reaction
+from fairlead.daemon.events._extension import EventContext, NeedsLongWait, Reaction
 from fairlead.daemon.events._messages import EMPTY_REPLY, OK, PLAN, HookReply
 from fairlead.daemon.events._plans import plan_reply
 from fairlead.decide import Decision, settle, verdict_of
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, NeedsCaller, NeedsThread
 from fairlead.events import HookOutput
 from fairlead.journal import event_record
-from fairlead.policy import NotCached, NotInterruptible
 
 if TYPE_CHECKING:
     from fairlead.clients import Client
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     _EventKey = tuple[str, str]
     """The caller's folder and the event's name."""
 
-_MAX_INLINE_PAYLOAD = 16 * 1024
-_MAX_INLINE_COMMAND = 2 * 1024
+_MAX_LOOP_PAYLOAD = 16 * 1024
+_MAX_LOOP_COMMAND = 2 * 1024
 """Bytes of a payload with a shell command, which takes longest to analyse."""
-_MAX_INLINE_SECONDS = 0.002
+_MAX_LOOP_SECONDS = 0.002
 _MAX_THREAD_SECONDS = 0.25
 """Seconds of an event in a thread after which the next one is not tried in the event loop. Threads wait for others."""
 _MIN_PAUSE = 1.0
@@ -50,60 +49,58 @@ class EventHandler:
         self._recorder = recorder
         list(known_clients())  # load them now, and not at the first event
         self._durations = _Durations()
-        self._waiting: set[_EventKey] = set()
-        """Folders and event names whose last event waited for another process."""
+        self._long_waits: set[_EventKey] = set()
+        """Folders and event names whose last event waited for the user's own code."""
         self._left: dict[int, EventContext] = {}
         """Events that the event loop has parsed and left to a thread, by the identity of the request."""
 
-    def handle_inline(self, request: HookRequest, payload: bytes) -> HookReply | None:
+    def handle_in_loop(self, request: HookRequest, payload: bytes) -> HookReply | None:
         """Handle an event in the event loop if that is faster than starting a thread; else return `None`.
 
         It is faster for a small payload, a cached policy, and a folder in which events of this name were quick.
         """
         client, size, key = request.known_client, len(payload), (request.cwd, request.event)
-        if client is None or size > _MAX_INLINE_PAYLOAD or not self._durations.are_quick(key):
+        if client is None or size > _MAX_LOOP_PAYLOAD or not self._durations.are_quick(key):
             return None
-        if size > _MAX_INLINE_COMMAND and client.shell_mark in payload:
+        if size > _MAX_LOOP_COMMAND and client.shell_mark in payload:
             return None
         delay = self._durations.delay_before(key)
         started = perf_counter()
         try:
-            reply = self._handle(request, client, payload, started, inline=True)
-        except (NotCached, NotInterruptible):
+            reply = self._handle(request, client, payload, started, may_wait=False)
+        except NeedsThread:
             return None
-        except MustWait:
-            self._note_waiting(request)
+        except NeedsLongWait:
+            self._note_long_wait(request)
             return None
-        if delay is not None or perf_counter() - started > _MAX_INLINE_SECONDS:
+        if delay is not None or perf_counter() - started > _MAX_LOOP_SECONDS:
             self._durations.note(key, perf_counter() - started, delay)
         return reply
 
-    def is_waiting(self, request: HookRequest) -> bool:
-        """Return whether the last event like this one had to wait for another process."""
-        return (request.cwd, request.event) in self._waiting
+    def waits_long(self, request: HookRequest) -> bool:
+        """Return whether the last event like this one had to wait for the user's own code."""
+        return (request.cwd, request.event) in self._long_waits
 
     def handle(
-        self, request: HookRequest, payload: bytes, *, may_wait: bool = False, policy: PolicyContext | None = None
+        self, request: HookRequest, payload: bytes, *, may_wait_long: bool = False, policy: PolicyContext | None = None
     ) -> HookReply:
         """Decide and record an event, and return the reply.
 
-        Raises `NotThisDaemon` if only the caller's process can decide the event. Without `may_wait`, raises `MustWait`
-        if an extension has to wait for another process; the second call then gets the `policy` of that error.
+        Raises `NeedsCaller` if only the caller's process can decide the event. Without `may_wait_long`, raises
+        `NeedsLongWait` if an extension has to wait for the user's own code; the second call then gets the `policy` of
+        that error.
         """
         try:
             client = request.known_client or client_named(request.client)
         except UnknownClientError:
-            raise NotThisDaemon(f"unknown client: {request.client}") from None
+            raise NeedsCaller(f"unknown client: {request.client}") from None
         try:
-            reply = self._handle(
-                request, client, payload, perf_counter(), inline=False, may_wait=may_wait, policy=policy
+            return self._handle(
+                request, client, payload, perf_counter(), may_wait=True, may_wait_long=may_wait_long, policy=policy
             )
-        except MustWait:
-            self._note_waiting(request)
+        except NeedsLongWait:
+            self._note_long_wait(request)
             raise
-        except NotInterruptible as slow:
-            raise NotThisDaemon(str(slow)) from None
-        return reply
 
     def _handle(
         self,
@@ -112,8 +109,8 @@ class EventHandler:
         payload: bytes,
         started: float,
         *,
-        inline: bool,
-        may_wait: bool = False,
+        may_wait: bool,
+        may_wait_long: bool = False,
         policy: PolicyContext | None = None,
     ) -> HookReply:
         left = self._left.pop(id(request), None)
@@ -122,35 +119,36 @@ class EventHandler:
         except FairleadError as error:
             return self._reject(request, client, payload, error, started)
         policy = left.policy if left is not None and policy is None else policy
-        context = EventContext(event, request, client, inline=inline, payload=payload, may_wait=may_wait, policy=policy)
+        context = EventContext(
+            event, request, client, may_wait=may_wait, payload=payload, may_wait_long=may_wait_long, policy=policy
+        )
         try:
             reaction = self._react(context)
-        except MustWait as wait:
+        except NeedsLongWait as wait:
             wait.policy = context.policy
             raise
-        except (NotCached, NotInterruptible):
-            if inline:
-                self._leave_to_thread(context)
+        except NeedsThread:
+            self._leave_to_thread(context)
             raise
         reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
-        if may_wait and not context.has_waited:
-            self._waiting.discard((request.cwd, request.event))
-        elif not inline and not may_wait:
+        if may_wait_long and not context.has_waited_long:
+            self._long_waits.discard((request.cwd, request.event))
+        elif may_wait and not may_wait_long:
             self._durations.note_in_thread((request.cwd, request.event), perf_counter() - started)
         steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
         try:
             recorded, hook = (reply, "") if reaction is None else _recorded(event, reply, reaction)
-            self._record(request, payload, event, recorded, steps, started, hook, inline=inline)
+            self._record(request, payload, event, recorded, steps, started, hook, may_wait=may_wait)
         except (FairleadError, OSError):
             self._extensions.undo(request.id)
             raise
         return reply
 
-    def _note_waiting(self, request: HookRequest) -> None:
+    def _note_long_wait(self, request: HookRequest) -> None:
         key = request.cwd, request.event
-        if len(self._waiting) >= _MAX_EVENT_KEYS:
-            self._waiting.clear()
-        self._waiting.add(key)
+        if len(self._long_waits) >= _MAX_EVENT_KEYS:
+            self._long_waits.clear()
+        self._long_waits.add(key)
         self._durations.forget(key)
 
     def handle_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
@@ -163,7 +161,7 @@ class EventHandler:
         reaction = Reaction()
         try:
             event = client.parse(payload, request.event)
-            context = EventContext(event, request, client, inline=False, payload=payload, may_wait=True)
+            context = EventContext(event, request, client, may_wait=True, payload=payload, may_wait_long=True)
             reaction = self._react(context) or Reaction()
             output = _output_without_caller(event, reaction)
         except Exception as error:  # the client takes an error for consent
@@ -180,12 +178,12 @@ class EventHandler:
 
     def _react(self, context: EventContext) -> Reaction | None:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        kind, blocking, gates, contributors = self._extensions.subscribers(context.event, context.client)
+        kind, needing, gates, contributors = self._extensions.subscribers(context.event, context.client)
         context.tool_kind = kind
-        if context.inline:
-            for may_block in blocking:
-                if may_block(context):
-                    raise NotCached
+        if not context.may_wait:
+            for needs_thread in needing:
+                if needs_thread(context):
+                    raise NeedsThread
         merged: Reaction | None = None
         for before_reply in gates:
             reaction = before_reply(context)
@@ -226,7 +224,7 @@ class EventHandler:
         started: float,
         hook: str = "",
         *,
-        inline: bool = False,
+        may_wait: bool = True,
     ) -> None:
         record = event_record(
             request.id,
@@ -244,10 +242,10 @@ class EventHandler:
             caller=request.caller,
             is_valid=event is not None and request.is_read_strictly,
         )
-        if inline:
-            self._recorder.write_later(record, event)
-        else:
+        if may_wait:
             self._recorder.write(record, event)
+        else:
+            self._recorder.write_later(record, event)
 
 
 class _Durations:
@@ -276,7 +274,7 @@ class _Durations:
         """Note how long an event took in the event loop. If other programs ran meanwhile, it was not slow."""
         if delay_before is not None:
             seconds -= _run_delay() - delay_before
-        if seconds <= _MAX_INLINE_SECONDS:
+        if seconds <= _MAX_LOOP_SECONDS:
             self._slow.pop(key, None)
         else:
             self._pause(key, is_first=delay_before is None)

@@ -278,7 +278,7 @@ class HookConnection:
         if self._request is None:
             return None
         try:
-            return self._listener.endpoint.reply_now(*self._request)
+            return self._listener.endpoint.reply_in_loop(*self._request)
         except BaseException:
             self._close()  # without a reply the launcher decides without a daemon
             raise
@@ -301,7 +301,7 @@ class HookConnection:
     async def _serve_slowly(self, request: HookRequest, payload: bytes) -> None:
         endpoint = self._listener.endpoint
         try:
-            reply = self._listener.loop.create_task(endpoint.reply(request, payload))
+            reply = self._listener.loop.create_task(endpoint.reply_in_thread(request, payload))
             done, _ = await asyncio.wait((reply,), timeout=_MAX_REPLY if request.launched else None)
             if done or not endpoint.may_hold(request):
                 self._send(await reply, acks=request.acks)

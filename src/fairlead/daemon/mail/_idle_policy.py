@@ -21,10 +21,10 @@ from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, H
 from fairlead.daemon.mail._receipts import reader_pid, unique_showing
 from fairlead.daemon.mail._turn_limit import TurnLimiter, send_hold_notices
 from fairlead.decide import WAKE_EVENTS, find_event_policy, idle_settings
+from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.mail import MailError, incomplete, render
-from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,13 +71,13 @@ class IdlePolicy:
         """Return the settings for the agent of an event when it is idle."""
         return idle_settings(context.event, context.policy, context.request.env)
 
-    def may_wait(self, agent: Agent, context: EventContext) -> bool:
+    def may_stay(self, agent: Agent, context: EventContext) -> bool:
         """Return whether an agent may wait, without reading a file. True if that is not known."""
         if self._mail.stay_of(agent) != "no":
             return True
         try:
             return self.settings(context).stay != "no"
-        except NotCached:
+        except NeedsThread:
             return True
 
     def waits_always(self, event: Stop) -> bool:
@@ -311,7 +311,7 @@ def _should_wake(event: Event, request: HookRequest) -> bool:
 
 def _context(event: Event, request: HookRequest) -> EventContext:
     """Return the context of an event that another process has answered."""
-    return EventContext(event, request, client_named(request.client), inline=False, policy=_policy(event, request))
+    return EventContext(event, request, client_named(request.client), may_wait=True, policy=_policy(event, request))
 
 
 def _policy(event: Event, request: HookRequest) -> PolicyContext:

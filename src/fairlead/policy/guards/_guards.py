@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 
 from fairlead.clients import client_named
+from fairlead.errors import NeedsThread
 from fairlead.events import NO_OPINION, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
-from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
+from fairlead.policy.config._files import LoadedPolicy, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
@@ -71,10 +72,8 @@ class Guards:
         self._with_path_layers: dict[tuple[int, ...], _Checks] = {}
         self._permissions: Permissions | None = None
 
-    def check(
-        self, event: PreToolUse, *, cached_only: bool = False, changes: list[FileChange] | None = None
-    ) -> Verdict:
-        """Check a tool call. With `cached_only`, raises `NotCached` instead of reading a policy file or asking git.
+    def check(self, event: PreToolUse, *, may_wait: bool = True, changes: list[FileChange] | None = None) -> Verdict:
+        """Check a tool call. Without `may_wait`, raises `NeedsThread` instead of reading a policy file or asking git.
 
         The files that the call changes are added to `changes`.
         """
@@ -84,10 +83,10 @@ class Guards:
             headless = client_named(event.client).is_headless(self._environ)
         loaded = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, loaded.unreadable, may_block=not cached_only, headless=headless)
+            evaluation, verdict = checks.check(event, loaded.unreadable, may_wait=may_wait, headless=headless)
             if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
                 break
-            before, loaded = loaded, self._paths.above(evaluation.paths, cached_only=cached_only)
+            before, loaded = loaded, self._paths.above(evaluation.paths, may_wait=may_wait)
             if len(loaded.layers) <= len(before.layers) and loaded.unreadable == before.unreadable:
                 break  # each round only adds paths
             checks = self._checks_with(loaded.layers) if loaded.layers else checks
@@ -104,14 +103,14 @@ class Guards:
             checks = self._with_path_layers[key] = _Checks(self._layers, path_layers, self._environ, self._watched)
         return checks
 
-    def answer(self, event: Event, *, cached_only: bool = False, changes: list[FileChange] | None = None) -> HookOutput:
+    def answer(self, event: Event, *, may_wait: bool = True, changes: list[FileChange] | None = None) -> HookOutput:
         """Return the output for an event that guards decide. A guard that fails denies."""
         try:
             if isinstance(event, PreToolUse):
-                return self.check(event, cached_only=cached_only, changes=changes).output
+                return self.check(event, may_wait=may_wait, changes=changes).output
             if isinstance(event, PermissionRequest):
                 return self.check_permission(event).output
-        except NotCached:
+        except NeedsThread:
             raise
         except PolicyError as error:
             return HookOutput.deny(f"A policy above the files of this call cannot be read, so it is denied: {error}")
@@ -155,29 +154,29 @@ class _Checks:
         self._calls = CallGuard(self._tools, self._files, self._own, shell)
 
     def check(
-        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
     ) -> tuple[Evaluation, Verdict]:
         """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
 
-        Without `may_block`, raises `NotCached` instead of waiting for a process.
+        Without `may_wait`, raises `NeedsThread` instead of waiting for a process.
         """
-        evaluation, verdict = self._check(event, unreadable, may_block=may_block, headless=headless)
+        evaluation, verdict = self._check(event, unreadable, may_wait=may_wait, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
         if narrowed is None:
             return evaluation, verdict
-        again, passed = self._check(narrowed, unreadable, may_block=may_block, headless=headless)
+        again, passed = self._check(narrowed, unreadable, may_wait=may_wait, headless=headless)
         if passed.output.blocked or passed.output.permission is not None:
             return evaluation, verdict
         output = passed.output.with_updated_input(dict(narrowed.tool_input))
         return again, replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
 
     def _check(
-        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
     ) -> tuple[Evaluation, Verdict]:
         client = self._clients.get(event.client) or self._client(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
-        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
+        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_wait=may_wait)
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
         if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:

@@ -71,14 +71,14 @@ class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
     __slots__ = (
-        *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths"),
+        *("agent", "also", "checks", "cwd", "has_command", "leaves_out", "may_wait", "may_leave_out", "paths"),
         *("changed_folders", "changes", "rules_at_risk", "subjects", "tool", "unknowns", "warnings"),
     )
 
-    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_block: bool = True) -> None:
+    def __init__(self, tool: str, agent: str | None, cwd: str, also: str = "", *, may_wait: bool = True) -> None:
         self.tool = tool
-        self.may_block = may_block
-        """Whether a check may wait for a process; if not, it raises `NotCached`."""
+        self.may_wait = may_wait
+        """Whether a check may wait for a process; if not, it raises `NeedsThread`."""
         self.also = also or tool
         """Another name of the tool, which rules may have too."""
         self.has_command = False

@@ -26,7 +26,7 @@ def create(daemon: Daemon) -> Answers:
 
 
 class Answers(EventExtension):
-    """Holds permission requests that the policy leaves to the user, if the client asks the user at the same time."""
+    """Asks the user about calls that the policy leaves to them, if the client asks them at the same time."""
 
     kind = "contributor"
     events = frozenset({"PermissionRequest"})
@@ -40,7 +40,7 @@ class Answers(EventExtension):
         self._version = version
         self._is_reported = False
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return True: it reads the user-wide policy."""
         return True
 

@@ -62,7 +62,7 @@ class IntegrityCheck(EventExtension):
         self._shown: dict[str, tuple[Project, list[Finding]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.daemon.events._extension import EventExtension, Reaction
 from fairlead.daemon.leases._text import attempt_notice, conflict_text, edited_after_you, edited_too
+from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, SubagentStop
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.policy import NotCached, merge_layers
+from fairlead.policy import merge_layers
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -113,10 +114,10 @@ class LeaseGate(EventExtension):
         leases, session = self._leases, context.event.session_id
         covering = leases.table.covering(change.target)
         remote = leases.remote
-        others = remote.covering(change.target, cached_only=context.inline) if remote else []
+        others = remote.covering(change.target, may_wait=context.may_wait) if remote else []
         if change.whole and change.target.is_folder:
-            if context.inline:
-                raise NotCached  # the files below it have to be looked up
+            if not context.may_wait:
+                raise NeedsThread  # the files below it have to be looked up
             covering += leases.table.below(change.target)
             others += remote.below(change.target) if remote else []
         has_own = False

@@ -81,7 +81,7 @@ class MailDelivery(EventExtension):
         self._lock = Lock()
         self._planned: dict[str, _Planned] = {}
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return whether there is something to show, or to look up on the disk."""
         event = context.event
         name = event.event_name
@@ -93,12 +93,12 @@ class MailDelivery(EventExtension):
             return mail is not None and mail.urgent > 0
         if name not in _RARELY_MAIL or mail is None or mail.agent.ended or mail.queued:
             return True
-        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_wait(mail.agent, context))
+        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_stay(mail.agent, context))
 
     def before_reply(self, context: EventContext) -> Reaction | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
         event = context.event
-        if context.inline or event.session_id == DOCTOR_SESSION:
+        if not context.may_wait or event.session_id == DOCTOR_SESSION:
             return None
         output: HookOutput | None = None
         try:

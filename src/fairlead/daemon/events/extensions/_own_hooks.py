@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension, MustWait, Reaction
+from fairlead.daemon.events._extension import EventExtension, NeedsLongWait, Reaction
 from fairlead.decide import HookCall, HooksDecision, ask_own_hooks
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ class OwnHooks(EventExtension):
         self._workers = workers
 
     def before_reply(self, context: EventContext) -> Reaction | None:
-        """Ask the hooks. Raises `MustWait` in a thread that must not wait for them."""
+        """Ask the hooks. Raises `NeedsLongWait` in a thread that must not wait for them."""
         policy = context.policy
         if not policy.lists_hooks:
             return None
-        if not context.may_wait:
-            raise MustWait
-        context.has_waited = True
+        if not context.may_wait_long:
+            raise NeedsLongWait
+        context.has_waited_long = True
         call = HookCall(
             event=context.event,
             payload=context.payload,

@@ -41,7 +41,7 @@ class PolicyGate(EventExtension):
         """Ask the guards, then plan the policy's commands."""
         if context.event.event_name in GUARDED_EVENTS:
             context.guards = self._guards(context)
-        decision = decide(context.event, context.policy, context.guards, context.changes, cached_only=context.inline)
+        decision = decide(context.event, context.policy, context.guards, context.changes, may_wait=context.may_wait)
         if decision is NO_DECISION:
             return None
         return Reaction(
