@@ -75,7 +75,7 @@ class HookEndpoint:
         self._own_home = (*self._home.values(),)
         self._threads = ThreadPoolExecutor(_THREADS, "events")
         self._long_threads = ThreadPoolExecutor(_LONG_THREADS, "long-events")
-        self._held: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
+        self._promised: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
         """Replies by the token of the launcher that waits for them."""
         self._last_active = monotonic()
         self.in_progress = 0
@@ -127,32 +127,32 @@ class HookEndpoint:
         """Return the JSON answer for a client that calls over HTTP itself."""
         return await self._in_thread(self._handler.handle_as_json, request, payload, self._long_threads)
 
-    def may_hold(self, request: HookRequest) -> bool:
+    def may_tell_to_wait(self, request: HookRequest) -> bool:
         """Return whether a launcher may be told to wait, because the reply depends on another process."""
         return not request.is_report and self._handler.waits_long(request)
 
-    def hold(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
+    def tell_to_wait(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
         """Return a 303 that makes the launcher wait for `reply`, which takes longer than launchers wait by themselves.
 
         `undo` is called with the id of the event if `reply` is not delivered.
         """
         token = token_urlsafe(16)
-        self._held[token] = reply, undo
+        self._promised[token] = reply, undo
 
         def expire() -> None:
-            if self._held.pop(token, None) is not None:
+            if self._promised.pop(token, None) is not None:
                 _undo_later(reply, undo)
 
         asyncio.get_running_loop().call_later(_TOKEN_LIFETIME, expire)
         return HookReply(WAIT, token=token, milliseconds=_MAX_WAIT)
 
-    def holds(self, token: str) -> bool:
+    def issued(self, token: str) -> bool:
         """Return whether a launcher was told to wait for a reply by this token."""
-        return token in self._held
+        return token in self._promised
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
         """Return the reply that a launcher was told to wait for."""
-        reply, undo = self._held.pop(token)
+        reply, undo = self._promised.pop(token)
         try:
             return await asyncio.shield(reply)
         except asyncio.CancelledError:  # the launcher has gone; the event is recorded nonetheless

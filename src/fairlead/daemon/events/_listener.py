@@ -303,10 +303,10 @@ class HookConnection:
         try:
             reply = self._listener.loop.create_task(endpoint.reply_in_thread(request, payload))
             done, _ = await asyncio.wait((reply,), timeout=_MAX_REPLY if request.launched else None)
-            if done or not endpoint.may_hold(request):
+            if done or not endpoint.may_tell_to_wait(request):
                 self._send(await reply, acks=request.acks)
             else:
-                self._send(endpoint.hold(reply, self._listener.extensions.undo), acks=False)
+                self._send(endpoint.tell_to_wait(reply, self._listener.extensions.undo), acks=False)
         except BaseException:
             self._close()
             raise
@@ -372,7 +372,7 @@ class HookConnection:
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection no longer waits, and has printed nothing."""
         sources = self._listener.commands, self._listener.endpoint, self._listener.answers
-        source = next((candidate for candidate in sources if candidate.holds(token)), self._listener.idle)
+        source = next((candidate for candidate in sources if candidate.issued(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply
 

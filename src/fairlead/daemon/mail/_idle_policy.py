@@ -19,7 +19,7 @@ from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.daemon.mail._receipts import reader_pid, unique_showing
-from fairlead.daemon.mail._turn_limit import TurnLimiter, send_hold_notices
+from fairlead.daemon.mail._turn_limit import TurnLimiter, send_withheld_notices
 from fairlead.decide import WAKE_EVENTS, find_event_policy, idle_settings
 from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, Stop, encode_json
@@ -109,7 +109,7 @@ class IdlePolicy:
         queued = [message for _, message in service.inbox(agent, stages=("queued",), limit=_MAX_COMPARED)]
         reason, is_new = self.turns.check(agent.id, queued, settings, time())
         if is_new:
-            send_hold_notices(service, agent, queued, reason)
+            send_withheld_notices(service, agent, queued, reason)
         return not reason
 
     def reset_turns(self, event: UserPromptSubmit) -> None:
@@ -215,7 +215,7 @@ class IdlePolicy:
             return HookReply(OK, stdout=wait.stdout)
         try:
             agent = await self._mail.run(self._mail.agents.of_event, service, wait.event, wait.request)
-            with self._mail.waiters.held(wait, agent.id) as waiter:
+            with self._mail.waiters.waiting_with_token(wait, agent.id) as waiter:
                 return await self._wait(service, agent, wait, waiter, is_disconnected)
         except Exception as error:  # without a reply the launcher would ask again and again
             self._errors.report(f"an agent cannot wait for mail: {error}")
@@ -234,7 +234,7 @@ class IdlePolicy:
             return HookReply(OK)
         while end in {"mail", "time"}:
             has_mail = service.queued_count(agent)
-            if has_mail and self._mail.must_hold(wait):
+            if has_mail and self._mail.must_withhold(wait):
                 end = await waiter.wait(_TURN_CHECK)
                 continue
             reply = await self._deliver(service, agent, wait, is_disconnected) if has_mail else None

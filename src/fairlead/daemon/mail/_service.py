@@ -240,8 +240,8 @@ class MailService:
                     return service.queued_count(agent) > 0
         return True
 
-    def must_hold(self, wait: WaitToken) -> bool:
-        """Return whether a wake has to wait until a turn ends. Mail during a turn is shown at the turn's events."""
+    def must_withhold(self, wait: WaitToken) -> bool:
+        """Return whether mail does not wake an agent yet. During a turn it is shown at the turn's events."""
         return wait.mode == "wake" and self._tracker.is_in_turn(wait.event.session_id)
 
     def stay_of(self, agent: Agent) -> StayMode | None:

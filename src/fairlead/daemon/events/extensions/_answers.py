@@ -58,7 +58,9 @@ class Answers(EventExtension):
 
         def start_wait(reply: HookReply) -> HookReply:
             is_decided = reply.verdict not in {"none", "said"} or reply.exit != 0
-            return reply if is_decided else self._answers.hold(event, request, settings.answer_timeout, reply.stdout)
+            return (
+                reply if is_decided else self._answers.ask_user(event, request, settings.answer_timeout, reply.stdout)
+            )
 
         return Reaction(start_wait=start_wait)
 

@@ -172,7 +172,7 @@ class MailDelivery(EventExtension):
         if isinstance(event, SubagentStart):
             return self._context(service, agent, context, render.session_context)
         urgent_only = not isinstance(event, UserPromptSubmit)
-        if not urgent_only and self._idle.turns.held(agent.id) and _is_automatic(event):
+        if not urgent_only and self._idle.turns.withheld(agent.id) and _is_automatic(event):
             return None  # this mail waits for the person, who did not write the prompt
         return self._context(service, agent, context, render.prompt_context, urgent_only=urgent_only)
 
