@@ -15,7 +15,7 @@ from fairlead.policy import Guards, Layer, read_policy
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fairlead.policy import Verdict
+    from fairlead.policy import GuardResult
 
 POLICY = """
 preToolUse:
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def verdict(project: Path, command: str, policy: str = POLICY) -> Verdict:
+def verdict(project: Path, command: str, policy: str = POLICY) -> GuardResult:
     file = str(project / ".fairlead.yaml")
     guards = Guards((Layer(file, str(project), read_policy(policy, file)),))
     event = PreToolUse(session_id="s", cwd=str(project), tool_name="Bash", tool_input={"command": command})

@@ -11,7 +11,7 @@ import pytest
 from team.relay_hosts import host_id, packet, packets, using
 from team.relay_lease_contract import LeaseContract
 
-from fairlead.team import Certificate, Changes, HostCloned, RelayRefused, RelayUnreachable, Snapshot, Verdict
+from fairlead.team import Certificate, CertifiedState, Changes, HostCloned, RelayRefused, RelayUnreachable, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def bodies(found: list[Packet]) -> list[bytes]:
     return [one.body for one in found]
 
 
-def certificate(host: str, verdict: Verdict = "member", by: str = "one", at: float = 1.5) -> Certificate:
+def certificate(host: str, verdict: CertifiedState = "member", by: str = "one", at: float = 1.5) -> Certificate:
     signature = f"{host} {verdict} {by} {at}".encode()
     return Certificate(
         host=host_id(host), name=host, key=b"k" * 32, verdict=verdict, by=host_id(by), at=at, signature=signature

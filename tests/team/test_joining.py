@@ -10,12 +10,12 @@ import pytest
 from fairlead.team import (
     Anchor,
     Certificate,
+    CertifiedState,
     Host,
     Membership,
     Packet,
     RelaySource,
     Trust,
-    Verdict,
     evaluate_trust,
     generate_key,
     load_membership,
@@ -76,7 +76,7 @@ class Machine:
         update_membership(lambda old: msgspec.structs.replace(old, certificates=trust.effective))
         return trust
 
-    def certify(self, host: Host, verdict: Verdict) -> None:
+    def certify(self, host: Host, verdict: CertifiedState) -> None:
         own = self.membership
         unsigned = Certificate(host=host.id, name=host.name, key=host.key, verdict=verdict, by=own.host, at=1.0)
         self.relay.add_certificate(sign_certificate(unsigned, own.key, own.team))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from fairlead.team import (
     Anchor,
     Certificate,
+    CertifiedState,
     Host,
     PrivateKey,
     Trust,
-    Verdict,
     evaluate_trust,
     merge_certificates,
     sign_certificate,
@@ -26,7 +26,7 @@ ALPHA = Anchor(host="alpha-id", name="alpha", key=KEYS["alpha"].public)
 
 
 def certificate(
-    by: str, host: str, verdict: Verdict = "member", *, at: float = 0.0, name: str = "", key: bytes = b""
+    by: str, host: str, verdict: CertifiedState = "member", *, at: float = 0.0, name: str = "", key: bytes = b""
 ) -> Certificate:
     """Return a certificate that `by` has signed."""
     unsigned = Certificate(

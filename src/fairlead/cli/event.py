@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.decide import Decision, HooksDecision, PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.policy import Guards, Layer
 
@@ -134,20 +134,19 @@ def _decide(event: Event, payload: bytes, options: Options) -> tuple[Settled, st
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _with_daemon_warning(event, policy, decide(event, policy, _guards(event, policy.layers)))
-        decision, answer = _decide_by_own_hooks(event, payload, policy, decision)
+        decision, cause = _decide_by_own_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
         settled = execute(event, stdin, decision, cancellation=token, deadline=deadline)
-    hook = answer.decided_by if answer is not None else ""
-    if answer is None or answer.failure is None:
-        return settled, hook
-    verdict, reason, hook = answer.failure.recorded(event, settled.verdict, settled.reason, hook)
+    if cause is None:
+        return settled, ""
+    verdict, reason, hook = cause.recorded(event, settled.verdict, settled.reason)
     return replace(settled, verdict=verdict, reason=reason), hook
 
 
 def _decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
-) -> tuple[Decision, HooksDecision | None]:
-    """Call the hooks that the policy lists. Return the decision with their answer, and their answer."""
+) -> tuple[Decision, HookCause | None]:
+    """Call the hooks that the policy lists. Return the decision with their answer, and which has decided or failed."""
     if not policy.lists_hooks:
         return decision, None
     from fairlead.cli.hooks.decide import decide_by_own_hooks

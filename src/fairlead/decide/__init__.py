@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from fairlead.decide._decision import GUARDED_EVENTS, NO_DECISION, Decision, decide, decide_with_hooks, read_event
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
-    from fairlead.decide._own_hooks import HookCall, HookFailed, HooksDecision, ask_own_hooks
+    from fairlead.decide._own_hooks import HookCall, HookCause, HookFailed, ask_own_hooks
     from fairlead.decide._settle import (
-        Outcome,
         Settled,
         StepResult,
         StepStatus,
@@ -42,10 +41,9 @@ __all__ = [
     "WAKE_EVENTS",
     "Decision",
     "HookCall",
+    "HookCause",
     "HookFailed",
-    "HooksDecision",
     "IdleSettings",
-    "Outcome",
     "PolicyContext",
     "Settled",
     "StepResult",
@@ -83,9 +81,8 @@ __getattr__ = lazy_exports(
         "_decision": ("GUARDED_EVENTS", "NO_DECISION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
-        "_own_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_own_hooks"),
+        "_own_hooks": ("HookCall", "HookFailed", "HookCause", "ask_own_hooks"),
         "_settle": (
-            "Outcome",
             "Settled",
             "StepResult",
             "StepStatus",

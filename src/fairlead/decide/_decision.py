@@ -25,20 +25,33 @@ _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*p
 class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output so far, and what the caller has to do before it can answer.
 
-    The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
+    Each of those that decide an event makes one: the policy, the user's own hooks, every extension of the daemon. They
+    merge into one. The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
     """
 
     output: HookOutput = HookOutput()
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     plan: Plan | None = None
-    """Commands to run, and what their results mean."""
+    """Commands to run, and what their results mean. A block drops them."""
     notifications: Notifications | None = field(default=None, name="notices")
     """How the user wants to be notified; `None` means not at all."""
     waits: bool = field(default=False, name="stays")
     """If the agent may stop, it waits for mail instead."""
     undoable: bool = field(default=False, name="mailed")
-    """The output shows mail: the daemon must know whether it was printed."""
+    """The output marks something as shown, such as mail: the daemon must know whether it was printed."""
+
+    def merge(self, later: Decision) -> Decision:
+        """Return this decision merged with a later one."""
+        output = self.output.merge(later.output)
+        return Decision(
+            output=output,
+            log=self.log + later.log,
+            plan=None if output.blocked else self.plan or later.plan,
+            notifications=self.notifications or later.notifications,
+            waits=self.waits or later.waits,
+            undoable=self.undoable or later.undoable,
+        )
 
 
 NO_DECISION = Decision()

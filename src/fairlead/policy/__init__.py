@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
     from fairlead.policy.config._yaml_nodes import MAX_POLICY_BYTES
     from fairlead.policy.guards._effects import CallEffects, call_effects
-    from fairlead.policy.guards._guards import Guards, RuleCheck, Verdict
+    from fairlead.policy.guards._guards import GuardResult, Guards, RuleCheck
     from fairlead.policy.guards._hooks import register_guards
     from fairlead.policy.guards._protected_files import ProtectedFiles
     from fairlead.policy.guards._verdict import FileChange
@@ -92,6 +92,7 @@ __all__ = [
     "Diagnostic",
     "FileChange",
     "FileTrust",
+    "GuardResult",
     "Guards",
     "HookFile",
     "HookFileState",
@@ -122,7 +123,6 @@ __all__ = [
     "Team",
     "TooManyFiles",
     "TrustedFile",
-    "Verdict",
     "call_effects",
     "changed_meanings",
     "check_patterns",
@@ -223,7 +223,7 @@ __getattr__ = lazy_exports(
         ),
         "config._yaml_nodes": ("MAX_POLICY_BYTES",),
         "guards._effects": ("CallEffects", "call_effects"),
-        "guards._guards": ("Guards", "RuleCheck", "Verdict"),
+        "guards._guards": ("Guards", "RuleCheck", "GuardResult"),
         "guards._hooks": ("register_guards",),
         "guards._protected_files": ("ProtectedFiles",),
         "guards._verdict": ("FileChange",),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fairlead.team._types import (
         MAX_PACKET_BYTES,
         Certificate,
+        CertifiedState,
         Changes,
         Hello,
         Host,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
         Snapshot,
         SnapshotKind,
         TeamLease,
-        Verdict,
         Welcome,
     )
     from fairlead.team.history import HistoryFilter, JournalMark, TeamEvent, TeamSession
@@ -70,6 +70,7 @@ __all__ = [
     "Anchor",
     "BadTeamSettings",
     "Certificate",
+    "CertifiedState",
     "Changes",
     "Hello",
     "HistoryFilter",
@@ -94,7 +95,6 @@ __all__ = [
     "TeamLease",
     "TeamSession",
     "Trust",
-    "Verdict",
     "Welcome",
     "check_host_name",
     "check_relay_url",
@@ -179,7 +179,7 @@ __getattr__ = lazy_exports(
             "Snapshot",
             "SnapshotKind",
             "TeamLease",
-            "Verdict",
+            "CertifiedState",
             "Welcome",
         ),
     },

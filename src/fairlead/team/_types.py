@@ -11,7 +11,7 @@ PacketKind = str
 """`message`, `receipt` or `answer`. Packets of a kind that this version does not know are kept but not applied."""
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
-Verdict = Literal["member", "removed"]
+CertifiedState = Literal["member", "removed"]
 
 MAX_PACKET_BYTES: Final = 8 * 1024 * 1024
 
@@ -60,7 +60,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     name: str
     key: bytes
-    verdict: Verdict
+    verdict: CertifiedState
     by: str
     """The host that signed it."""
     at: float

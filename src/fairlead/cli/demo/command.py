@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairlead.clients import Launcher
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class LaunchResult(msgspec.Struct, frozen=True):
     """The outcome of an event, as its client sees it."""
 
     verdict: str
@@ -78,7 +78,7 @@ class _Demo:
         self._home = home
         self._launcher = launcher
         self._screen = screen
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[LaunchResult] = []
         self.unexpected = 0
 
     def play(self) -> None:
@@ -116,7 +116,7 @@ class _Demo:
         if demo_event.what == f"Edit {name}" and outcome.verdict == "none":
             Path(self._home.project, name).write_text(text, encoding="utf-8")
 
-    def _launch(self, demo_event: DemoEvent, **more: str) -> Outcome:
+    def _launch(self, demo_event: DemoEvent, **more: str) -> LaunchResult:
         """Start the launcher as the client starts an installed hook, and measure the time until it ends."""
         folder = Path(self._home.folder)
         stdin, stdout, stderr = (folder / name for name in ("payload.json", "stdout", "stderr"))
@@ -138,7 +138,7 @@ class _Demo:
         seconds = perf_counter() - started_at
         code = os.waitstatus_to_exitcode(status)
         verdict, reason = _read_answer(code, stdout.read_bytes(), stderr.read_bytes())
-        return Outcome(verdict, reason, seconds)
+        return LaunchResult(verdict, reason, seconds)
 
     def _wait_for_daemon(self) -> None:
         """Wait until the daemon that the first event started has opened its store."""

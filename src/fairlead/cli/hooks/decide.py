@@ -6,13 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.decide import HookCall, ask_own_hooks
 from fairlead.hooks.own import LoadRequest, ask_once, caller_variables
 
 if TYPE_CHECKING:
-    from fairlead.decide import Decision, HooksDecision, PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.hooks.own import EventReply, EventRequest
     from fairlead.policy import Guards, HookGroup
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
 
 def decide_by_own_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
-) -> tuple[Decision, HooksDecision]:
-    """Call the policy's hooks. Return the decision with their answer, and their answer."""
+) -> tuple[Decision, HookCause]:
+    """Call the policy's hooks. Return the decision with their answer, and which of them has decided or failed."""
     call = HookCall(
         event=event,
         payload=payload,
@@ -30,11 +28,8 @@ def decide_by_own_hooks(
         env={name: os.environ[name] for name in caller_variables(event.client) if name in os.environ},
         is_blocked=decision.output.blocked,
     )
-    answer = ask_own_hooks(call, policy, guards, _ask)
-    output = decision.output.merge(answer.output)
-    plan = None if output.blocked else decision.plan
-    merged = msgspec.structs.replace(decision, output=output, plan=plan, log=decision.log + answer.log)
-    return merged, answer
+    answer, cause = ask_own_hooks(call, policy, guards, _ask)
+    return decision.merge(answer), cause
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FOLDER = ".fairlead-tests"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class PolicyTestResult(msgspec.Struct, frozen=True):
     """The outcome of one test."""
 
     name: str
@@ -33,23 +33,23 @@ class Outcome(msgspec.Struct, frozen=True):
     """Why it failed."""
 
 
-def run_test(test: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> Outcome:
+def run_test(test: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> PolicyTestResult:
     """Evaluate the payload of a test, and compare the verdict with the expected one."""
     try:
         explanation = explain(event_of(test.payload, "test", layer.folder), layers)
     except FairleadError as error:
-        return Outcome(test.name, passed=False, why=f"the payload cannot be read: {error}")
+        return PolicyTestResult(test.name, passed=False, why=f"the payload cannot be read: {error}")
     except Exception as error:  # noqa: BLE001 - a guard that raises denies the call, and the test should say so
-        return Outcome(test.name, passed=False, why=f"the guard failed: {type(error).__name__}: {error}")
+        return PolicyTestResult(test.name, passed=False, why=f"the guard failed: {type(error).__name__}: {error}")
     verdict = _verdict(explanation)
     reason = "\n".join(text for text in (explanation.told, explanation.message) if text)
     if verdict != test.expect:
         why = f"expected {test.expect}, got {verdict}{f': {reason}' if reason else ''}"
-        return Outcome(test.name, passed=False, why=why)
+        return PolicyTestResult(test.name, passed=False, why=why)
     if test.reason is not None and test.reason not in reason:
         why = f"{verdict}, but the reason does not contain {test.reason!r}: {reason}"
-        return Outcome(test.name, passed=False, why=why)
-    return Outcome(test.name, passed=True)
+        return PolicyTestResult(test.name, passed=False, why=why)
+    return PolicyTestResult(test.name, passed=True)
 
 
 def _verdict(explanation: Explanation) -> str:
@@ -58,7 +58,7 @@ def _verdict(explanation: Explanation) -> str:
     return "warn" if explanation.message else "allow"
 
 
-def to_text(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def to_text(outcomes: Sequence[PolicyTestResult]) -> Iterator[str]:
     """Yield a line for each test, and the totals."""
     for outcome in outcomes:
         yield f"ok    {outcome.name}" if outcome.passed else f"FAIL  {outcome.name}: {outcome.why}"

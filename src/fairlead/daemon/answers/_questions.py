@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event, PermissionRequest
 
-Decision = Literal["allow", "deny"]
+Consent = Literal["allow", "deny"]
 
 MAX_REASON = 2000
 """The maximum length of a reason, and of an answer to a question."""
@@ -73,10 +73,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.session}/{self.agent}" if self.agent else self.session
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PersonAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a person."""
 
-    decision: Decision
+    decision: Consent
     reason: str = ""
     choose: tuple[str, ...] = ()
     """One text for each choice of the question: an option or its number, several with commas, or any other text."""
@@ -120,7 +120,7 @@ def question_about(event: PermissionRequest, *, event_id: str, project: str, ask
     )
 
 
-def output_of(event: PermissionRequest, question: Question, answer: Answer) -> HookOutput:
+def output_of(event: PermissionRequest, question: Question, answer: PersonAnswer) -> HookOutput:
     """Return the output of the hook for an answer. Raises `AnswerError` if the answer does not fit the question."""
     if answer.decision == "deny":
         if answer.choose:

@@ -25,7 +25,7 @@ from fairlead.sessions import AttentionNeeded, question_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairlead.daemon.answers._questions import Answer, Answerer, Question
+    from fairlead.daemon.answers._questions import Answerer, PersonAnswer, Question
     from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
     from fairlead.daemon.sessions._tracker import SessionTracker
@@ -196,7 +196,7 @@ class AnswerService:
             key=lambda question: question.asked,
         )
 
-    async def answer(self, question_id: str, answer: Answer, answerer: Answerer) -> Question:
+    async def answer(self, question_id: str, answer: PersonAnswer, answerer: Answerer) -> Question:
         """Write the answer of a person to the journal, and pass it on to the waiting hook.
 
         Returns once the answer is sent: from then on it arrives, even if the daemon is killed. Raises
@@ -229,7 +229,7 @@ class AnswerService:
         if (sent := self._answered.pop(token, None)) is not None:
             sent.set()
 
-    def _record(self, pending: _PendingQuestion, answer: Answer, answerer: Answerer) -> None:
+    def _record(self, pending: _PendingQuestion, answer: PersonAnswer, answerer: Answerer) -> None:
         """Write the answer and the person to the journal. Raises `AnswerError` if that fails."""
         about = f": {', '.join(answer.choose)}" if answer.choose else f": {answer.reason}" if answer.reason else ""
         reason = f"{_done(answer)} by {answerer}{about}"
@@ -246,7 +246,7 @@ class AnswerService:
             raise AnswerError(f"the answer cannot be recorded, so it is not given: {error}") from None
 
 
-def _done(answer: Answer) -> str:
+def _done(answer: PersonAnswer) -> str:
     return "allowed" if answer.decision == "allow" else "denied"
 
 

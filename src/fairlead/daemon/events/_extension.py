@@ -12,19 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-import msgspec
-
-from fairlead.decide import HookFailed, find_event_policy
+from fairlead.decide import find_event_policy
 from fairlead.errors import NeedsCaller
-from fairlead.events import HookOutput
-from fairlead.policy import Notifications, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.clients import Client, ToolKind
     from fairlead.daemon.events._messages import HookReply, HookRequest
-    from fairlead.decide import PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.journal import CommandsRecord, EventRecord
     from fairlead.policy import FileChange, Guards
@@ -48,11 +44,11 @@ class NeedsLongWait(Exception):
 
 
 class EventContext:
-    """What is looked up once for an event and shared by all extensions."""
+    """What is looked up once for an event and shared by all extensions, and what they find out for each other."""
 
     __slots__ = (
-        *("changes", "client", "cwd", "event", "guards", "has_waited_long", "is_blocked", "may_wait", "may_wait_long"),
-        *("payload", "policy", "request", "tool_kind", "unchanged"),
+        *("changes", "client", "cwd", "event", "guards", "has_waited_long", "hook_cause", "is_blocked", "may_wait"),
+        *("may_wait_long", "payload", "policy", "request", "start_wait", "tool_kind", "unchanged"),
     )
 
     def __init__(
@@ -89,6 +85,10 @@ class EventContext:
         """The compiled guards of the policy, once `PolicyGate` was asked."""
         self.changes: list[FileChange] = []
         """The files that a tool call changes according to the guards, once these were asked."""
+        self.hook_cause: HookCause | None = None
+        """Which of the user's own hooks has decided or failed, once these were asked."""
+        self.start_wait: StartWait | None = None
+        """Makes the launcher wait, if the event is not blocked. Set by the extension whose decision `waits`."""
         self.unchanged: object = None
         """The project whose protected files were just found unchanged."""
         self.tool_kind: ToolKind = "other"
@@ -102,39 +102,6 @@ class EventContext:
         caller = self.request.caller
         process = caller.pid, caller.start
         return find_event_policy(self.event, self.cwd, project=caller.project, process=process, may_wait=self.may_wait)
-
-
-class Reaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What an extension returns for an event: an output, a plan to run, or a wait."""
-
-    output: HookOutput = HookOutput()
-    log: tuple[str, ...] = ()
-    """Lines for stderr."""
-    plan: Plan | None = None
-    """Commands that the caller runs. A block drops them."""
-    notifications: Notifications | None = None
-    start_wait: StartWait | None = None
-    """Called if the reply lets the agent stop; returns the reply that makes it wait instead."""
-    undoable: bool = False
-    """The output must be undone if the reply is not delivered."""
-    decided_by: str = ""
-    """The user's own hook that has decided, for the journal."""
-    failure: HookFailed | None = None
-    """A failure of the user's own hooks that blocks nothing, for the journal."""
-
-    def merge(self, other: Reaction) -> Reaction:
-        """Return both reactions as one."""
-        output = self.output.merge(other.output)
-        return Reaction(
-            output=output,
-            log=self.log + other.log,
-            plan=None if output.blocked else self.plan or other.plan,
-            notifications=self.notifications or other.notifications,
-            start_wait=self.start_wait or other.start_wait,
-            undoable=self.undoable or other.undoable,
-            decided_by=other.decided_by or self.decided_by,
-            failure=self.failure or other.failure,
-        )
 
 
 class EventExtension:
@@ -152,8 +119,8 @@ class EventExtension:
         """Return whether `before_reply` may have to wait. Must not wait itself: the event loop calls this."""
         return False
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
-        """React to an event before it is answered. Not called for a contributor if the event is blocked already."""
+    def before_reply(self, context: EventContext) -> Decision | None:
+        """Decide an event before it is answered. Not called for a contributor if the event is blocked already."""
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Handle an event that was just recorded. `event` is `None` if it was not parsed in this process.
@@ -174,8 +141,8 @@ class Subscribers(NamedTuple):
     tool_kind: ToolKind
     """The kind of the event's tool."""
     needs_thread: tuple[Callable[[EventContext], bool], ...]
-    gates: tuple[Callable[[EventContext], Reaction | None], ...]
-    contributors: tuple[Callable[[EventContext], Reaction | None], ...]
+    gates: tuple[Callable[[EventContext], Decision | None], ...]
+    contributors: tuple[Callable[[EventContext], Decision | None], ...]
 
 
 class ExtensionRegistry:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients
-from fairlead.daemon.events._extension import EventContext, NeedsLongWait, Reaction
+from fairlead.daemon.events._extension import EventContext, NeedsLongWait
 from fairlead.daemon.events._messages import EMPTY_REPLY, OK, PLAN, HookReply
 from fairlead.daemon.events._plans import plan_reply
-from fairlead.decide import Decision, settle, verdict_of
+from fairlead.decide import NO_DECISION, settle, verdict_of
 from fairlead.errors import FairleadError, NeedsCaller, NeedsThread
 from fairlead.events import HookOutput
 from fairlead.journal import event_record
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.events._extension import ExtensionRegistry
     from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
-    from fairlead.decide import PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
 
     _EventKey = tuple[str, str]
@@ -42,7 +42,7 @@ _MAX_LEFT = 256
 
 
 class EventHandler:
-    """Asks the extensions, merges their reactions, records the event and returns the reply."""
+    """Asks the extensions, merges their decisions, records the event and returns the reply."""
 
     def __init__(self, extensions: ExtensionRegistry, recorder: EventRecorder) -> None:
         self._extensions = extensions
@@ -123,22 +123,23 @@ class EventHandler:
             event, request, client, may_wait=may_wait, payload=payload, may_wait_long=may_wait_long, policy=policy
         )
         try:
-            reaction = self._react(context)
+            decision = self._decide(context)
         except NeedsLongWait as wait:
             wait.policy = context.policy
             raise
         except NeedsThread:
             self._leave_to_thread(context)
             raise
-        reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
+        reply = EMPTY_REPLY if decision is NO_DECISION else _reply(context, decision, payload)
         if may_wait_long and not context.has_waited_long:
             self._long_waits.discard((request.cwd, request.event))
         elif may_wait and not may_wait_long:
             self._durations.note_in_thread((request.cwd, request.event), perf_counter() - started)
-        steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
+        steps = 0 if decision.plan is None else len(decision.plan.steps)
         try:
-            recorded, hook = (reply, "") if reaction is None else _recorded(event, reply, reaction)
-            self._record(request, payload, event, recorded, steps, started, hook, may_wait=may_wait)
+            self._record(
+                request, payload, event, reply, started, cause=context.hook_cause, steps=steps, may_wait=may_wait
+            )
         except (FairleadError, OSError):
             self._extensions.undo(request.id)
             raise
@@ -158,25 +159,24 @@ class EventHandler:
         """
         started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
-        reaction = Reaction()
+        cause: HookCause | None = None
         try:
             event = client.parse(payload, request.event)
             context = EventContext(event, request, client, may_wait=True, payload=payload, may_wait_long=True)
-            reaction = self._react(context) or Reaction()
-            output = _output_without_caller(event, reaction)
+            decision = self._decide(context)
+            cause = context.hook_cause
+            output = _output_without_caller(event, decision)
         except Exception as error:  # the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
         document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
-        reply, hook = HookReply(OK, verdict=verdict_of(output), reason=output.reason or ""), reaction.decided_by
-        if event is not None:
-            reply, hook = _recorded(event, reply, reaction)
+        reply = HookReply(OK, verdict=verdict_of(output), reason=output.reason or "")
         try:
-            self._record(request, payload, event, reply, 0, started, hook)
+            self._record(request, payload, event, reply, started, cause=cause)
         except (FairleadError, OSError) as error:
             document = client.refuse_json(request.event, f"fairlead cannot record the event: {error}")
         return document
 
-    def _react(self, context: EventContext) -> Reaction | None:
+    def _decide(self, context: EventContext) -> Decision:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
         kind, needing, gates, contributors = self._extensions.subscribers(context.event, context.client)
         context.tool_kind = kind
@@ -184,18 +184,18 @@ class EventHandler:
             for needs_thread in needing:
                 if needs_thread(context):
                     raise NeedsThread
-        merged: Reaction | None = None
+        merged = NO_DECISION
         for before_reply in gates:
-            reaction = before_reply(context)
-            if reaction is not None:
-                merged = reaction if merged is None else merged.merge(reaction)
+            decision = before_reply(context)
+            if decision is not None and decision is not NO_DECISION:
+                merged = decision if merged is NO_DECISION else merged.merge(decision)
                 context.is_blocked = merged.output.blocked
         for before_reply in contributors:
             if context.is_blocked:
                 break
-            reaction = before_reply(context)
-            if reaction is not None:
-                merged = reaction if merged is None else merged.merge(reaction)
+            decision = before_reply(context)
+            if decision is not None:
+                merged = decision if merged is NO_DECISION else merged.merge(decision)
                 context.is_blocked = merged.output.blocked
         return merged
 
@@ -211,21 +211,24 @@ class EventHandler:
         answer = client.refuse(request.event, payload, f"fairlead: {error}")
         stderr = f"{answer.stderr}\n".encode(errors="replace") if answer.stderr else b""
         reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict="failed", reason=str(error))
-        self._record(request, payload, None, reply, 0, started)
+        self._record(request, payload, None, reply, started)
         return reply
 
-    def _record(  # noqa: PLR0917 - one parameter a field
+    def _record(
         self,
         request: HookRequest,
         payload: bytes,
         event: Event | None,
         reply: HookReply,
-        steps: int,
         started: float,
-        hook: str = "",
         *,
+        cause: HookCause | None = None,
+        steps: int = 0,
         may_wait: bool = True,
     ) -> None:
+        verdict, reason, hook = reply.verdict, reply.reason, ""
+        if cause is not None and event is not None:
+            verdict, reason, hook = cause.recorded(event, verdict, reason)
         record = event_record(
             request.id,
             request.event,
@@ -233,9 +236,9 @@ class EventHandler:
             event,
             client=request.client,
             route="daemon",
-            verdict=reply.verdict,
+            verdict=verdict,
             exit_code=reply.exit,
-            reason=reply.reason,
+            reason=reason,
             seconds=perf_counter() - started,
             steps=steps,
             hook=hook,
@@ -308,21 +311,13 @@ def _run_delay() -> float:
         return 0.0
 
 
-def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookReply:
+def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookReply:
     """Return the reply with the client's answer; or with a plan, if the caller has to run or send something first."""
     event, request = context.event, context.request
-    decision = Decision(
-        output=reaction.output,
-        log=reaction.log,
-        plan=reaction.plan,
-        notifications=reaction.notifications,
-        waits=reaction.start_wait is not None,
-        undoable=reaction.undoable,
-    )
-    undo_id = request.id if reaction.undoable else ""
-    receipt = undo_id if request.receipts else ""
-    if reaction.plan is not None and reaction.plan.steps:
+    undo_id = request.id if decision.undoable else ""
+    if decision.plan is not None and decision.plan.steps:
         return plan_reply(context, decision, payload, undo_id)
+    receipt = undo_id if request.receipts else ""
     settled = settle(event, decision)
     verdict, reason = settled.verdict, settled.reason
     if settled.notes:
@@ -332,22 +327,14 @@ def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookRep
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
     reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict, reason, undo_id, receipt)
-    if reaction.start_wait is not None and verdict != "blocked":
-        return reaction.start_wait(reply)
+    if context.start_wait is not None and verdict != "blocked":
+        return context.start_wait(reply)
     return reply
 
 
-def _recorded(event: Event, reply: HookReply, reaction: Reaction) -> tuple[HookReply, str]:
-    """Return the reply as the journal records it, and the user's own hook that has decided or failed."""
-    if reaction.failure is None:
-        return reply, reaction.decided_by
-    verdict, reason, hook = reaction.failure.recorded(event, reply.verdict, reply.reason, reaction.decided_by)
-    return msgspec.structs.replace(reply, verdict=verdict, reason=reason), hook
-
-
-def _output_without_caller(event: Event, reaction: Reaction) -> HookOutput:
-    """Return the output of a reaction whose commands cannot be run."""
-    if reaction.plan is not None and reaction.plan.steps:
+def _output_without_caller(event: Event, decision: Decision) -> HookOutput:
+    """Return the output of a decision whose commands cannot be run."""
+    if decision.plan is not None and decision.plan.steps:
         text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
-        return reaction.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
-    return settle(event, Decision(output=reaction.output, log=reaction.log, plan=reaction.plan)).output
+        return decision.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
+    return settle(event, decision).output

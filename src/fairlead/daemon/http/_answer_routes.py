@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from fairlead.daemon.answers._answerer import NotAPerson, find_answerer
-from fairlead.daemon.answers._questions import Answer, AnswerError, UnknownQuestion
+from fairlead.daemon.answers._questions import AnswerError, PersonAnswer, UnknownQuestion
 from fairlead.mail import MailError
 from fairlead.policy import load_user_wide
 
@@ -26,7 +26,7 @@ _NOT_FOUND = 404
 _MAX_BODY = 256 * 1024
 
 
-class AnswerBody(Answer, frozen=True, kw_only=True):
+class AnswerBody(PersonAnswer, frozen=True, kw_only=True):
     """The body of a request with an answer."""
 
     by: Literal["command", "watch"] = "command"
@@ -69,7 +69,7 @@ def answer_routes(daemon: Daemon) -> list[Route]:
     ]
 
 
-async def _pass_on(daemon: Daemon, question_id: str, answer: Answer, answerer: Answerer) -> Question:
+async def _pass_on(daemon: Daemon, question_id: str, answer: PersonAnswer, answerer: Answerer) -> Question:
     """Pass an answer on to a session of this host, or send it to the host of the question.
 
     That is the host in `ID@HOST`, or the only other host that has a question `ID`.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team._feed import TeamFeed
     from fairlead.daemon.team._service import TeamService
     from fairlead.daemon.team._service_holder import TeamServiceHolder
-    from fairlead.team import Verdict
+    from fairlead.team import CertifiedState
 
     Serve = Callable[[Request], Awaitable[Response]]
 
@@ -110,7 +110,7 @@ class _TeamApi:
         await self._team.reopen()
         return JSONResponse({"told": are_notified})
 
-    async def _certify(self, request: Request, verdict: Verdict) -> Response:
+    async def _certify(self, request: Request, verdict: CertifiedState) -> Response:
         asked = msgspec.json.decode(await request.body(), type=HostRequest)
 
         def certify(connection: TeamConnection) -> dict[str, Any]:

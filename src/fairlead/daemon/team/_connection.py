@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.daemon.team.answers._remote_answers import RemoteAnswers
     from fairlead.daemon.team.leases._team_leases import TeamLeases
     from fairlead.mail import MessageService
-    from fairlead.team import SnapshotKind, Verdict
+    from fairlead.team import CertifiedState, SnapshotKind
     from fairlead.team.relay import Relay
 
 READ_INTERVAL = 30.0
@@ -129,7 +129,7 @@ class TeamConnection:
         """Read the hosts and certificates now."""
         self._read_registry()
 
-    def certify(self, name: str, verdict: Verdict, fingerprint: str) -> dict[str, Any]:
+    def certify(self, name: str, verdict: CertifiedState, fingerprint: str) -> dict[str, Any]:
         """Confirm or remove a host."""
         host = self.roster.certify(self.relay, name, verdict, fingerprint)
         if verdict == "removed":

@@ -19,7 +19,7 @@ from fairlead.team import (
 )
 
 if TYPE_CHECKING:
-    from fairlead.team import Host, HostState, Membership, Trust, Verdict
+    from fairlead.team import CertifiedState, Host, HostState, Membership, Trust
     from fairlead.team.relay import Relay
 
 
@@ -71,7 +71,7 @@ class Roster:
             else [self.sign_own("member")]
         )
 
-    def sign_own(self, verdict: Verdict) -> Certificate:
+    def sign_own(self, verdict: CertifiedState) -> Certificate:
         """Return a certificate of this host about itself."""
         own = self.membership
         key = own.key
@@ -114,7 +114,7 @@ class Roster:
         """Return the fingerprint of a host's key."""
         return fingerprint(host.key)
 
-    def certify(self, relay: Relay, name: str, verdict: Verdict, expected: str) -> Host:
+    def certify(self, relay: Relay, name: str, verdict: CertifiedState, expected: str) -> Host:
         """Sign that a host is a member or was removed. `expected` is the fingerprint that the person has compared."""
         self.read(relay)
         own = self.membership
@@ -136,7 +136,7 @@ class Roster:
             raise RelayRefused(f"{host.name} could not be {_DONE[verdict]}: another member has that name or id")
         return host
 
-    def _named(self, name: str, verdict: Verdict) -> Host:
+    def _named(self, name: str, verdict: CertifiedState) -> Host:
         """Return the host with a name. If there are several, return one to which the verdict can be applied."""
         named = [host for host in self.hosts.values() if host.name == name]
         if not named:

@@ -17,7 +17,7 @@ from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
 from fairlead.policy.guards._file_rules import FileRules
 from fairlead.policy.guards._shell_guards import ShellGuards
-from fairlead.policy.guards._verdict import Evaluation, FileChange, RuleCheck, Verdict
+from fairlead.policy.guards._verdict import Evaluation, FileChange, GuardResult, RuleCheck
 from fairlead.policy.guards.own._files import OwnFiles
 from fairlead.policy.layers._by_path import PathPolicies
 from fairlead.policy.layers._tool_groups import tool_rules
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairlead.policy.guards._git_guard import WatchedFiles
     from fairlead.policy.layers._permissions import Permissions
 
-__all__ = ["GUARD_NAME", "PERMISSION_NAME", "Guards", "RuleCheck", "Verdict"]
+__all__ = ["GUARD_NAME", "PERMISSION_NAME", "GuardResult", "Guards", "RuleCheck"]
 
 GUARD_NAME = "policy.guards"
 PERMISSION_NAME = "policy.permissions"
@@ -72,7 +72,9 @@ class Guards:
         self._with_path_layers: dict[tuple[int, ...], _Checks] = {}
         self._permissions: Permissions | None = None
 
-    def check(self, event: PreToolUse, *, may_wait: bool = True, changes: list[FileChange] | None = None) -> Verdict:
+    def check(
+        self, event: PreToolUse, *, may_wait: bool = True, changes: list[FileChange] | None = None
+    ) -> GuardResult:
         """Check a tool call. Without `may_wait`, raises `NeedsThread` instead of reading a policy file or asking git.
 
         The files that the call changes are added to `changes`.
@@ -83,8 +85,8 @@ class Guards:
             headless = client_named(event.client).is_headless(self._environ)
         loaded = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, loaded.unreadable, may_wait=may_wait, headless=headless)
-            if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
+            evaluation, result = checks.check(event, loaded.unreadable, may_wait=may_wait, headless=headless)
+            if self._paths is None or (result.output is not NO_OPINION and result.output.blocked):
                 break
             before, loaded = loaded, self._paths.above(evaluation.paths, may_wait=may_wait)
             if len(loaded.layers) <= len(before.layers) and loaded.unreadable == before.unreadable:
@@ -92,7 +94,7 @@ class Guards:
             checks = self._checks_with(loaded.layers) if loaded.layers else checks
         if changes is not None:
             changes += evaluation.changes
-        return _with_warnings(verdict, loaded.warnings) if loaded.warnings else verdict
+        return _with_warnings(result, loaded.warnings) if loaded.warnings else result
 
     def _checks_with(self, path_layers: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, path_layers))
@@ -121,7 +123,7 @@ class Guards:
             return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
         return HookOutput()
 
-    def check_permission(self, event: PermissionRequest) -> Verdict:
+    def check_permission(self, event: PermissionRequest) -> GuardResult:
         """Answer a permission request."""
         from fairlead.policy.layers._permissions import Permissions
 
@@ -155,24 +157,24 @@ class _Checks:
 
     def check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
-    ) -> tuple[Evaluation, Verdict]:
+    ) -> tuple[Evaluation, GuardResult]:
         """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
 
         Without `may_wait`, raises `NeedsThread` instead of waiting for a process.
         """
-        evaluation, verdict = self._check(event, unreadable, may_wait=may_wait, headless=headless)
+        evaluation, result = self._check(event, unreadable, may_wait=may_wait, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
         if narrowed is None:
-            return evaluation, verdict
+            return evaluation, result
         again, passed = self._check(narrowed, unreadable, may_wait=may_wait, headless=headless)
         if passed.output.blocked or passed.output.permission is not None:
-            return evaluation, verdict
+            return evaluation, result
         output = passed.output.with_updated_input(dict(narrowed.tool_input))
         return again, replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
 
     def _check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
-    ) -> tuple[Evaluation, Verdict]:
+    ) -> tuple[Evaluation, GuardResult]:
         client = self._clients.get(event.client) or self._client(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
@@ -188,12 +190,12 @@ class _Checks:
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
         evaluation.ask_about_policies(unreadable, reads_matter=bool(self._files.unreadable))
-        verdict = evaluation.verdict(blocked, self._unparsable, headless=headless)
-        if evaluation.leaves_out and not verdict.output.blocked:
+        result = evaluation.result(blocked, self._unparsable, headless=headless)
+        if evaluation.leaves_out and not result.output.blocked:
             narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])
-            output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
-            verdict = replace(verdict, output=output)
-        return evaluation, verdict
+            output = result.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
+            result = replace(result, output=output)
+        return evaluation, result
 
     def _client(self, name: str) -> Client:
         self._clients[name] = client_named(name)
@@ -217,10 +219,10 @@ def _left_out(globs: Iterable[str]) -> str:
     return f"The search leaves out files whose contents preToolUse.unreadableFiles protects: {names}."
 
 
-def _with_warnings(verdict: Verdict, warnings: tuple[str, ...]) -> Verdict:
-    """Return a verdict with warnings for the user about the policies above the files of the call."""
-    messages = filter(None, (verdict.output.system_message, *warnings))
-    return replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
+def _with_warnings(result: GuardResult, warnings: tuple[str, ...]) -> GuardResult:
+    """Return a result with warnings for the user about the policies above the files of the call."""
+    messages = filter(None, (result.output.system_message, *warnings))
+    return replace(result, output=result.output.with_system_message("\n".join(messages)))
 
 
 def _restricts_agents(layer: Layer) -> bool:

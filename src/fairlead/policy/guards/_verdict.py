@@ -1,4 +1,4 @@
-"""The evaluation of one tool call: every rule that was checked, and the verdict."""
+"""The evaluation of one tool call: every rule that was checked, and the result."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FileChange(Struct, frozen=True):
     """Of a folder: whether what is below it is changed too."""
 
 
-class Verdict(Struct, frozen=True):
+class GuardResult(Struct, frozen=True):
     """The answer to a tool call, and why."""
 
     output: HookOutput
@@ -46,7 +46,7 @@ class Verdict(Struct, frozen=True):
     subjects: tuple[tuple[int, str], ...] = ()
     """The files and commands that were checked, each with the index of its first check."""
     unknowns: tuple[str, ...] = ()
-    """What is only known when the call runs, if the verdict depends on it."""
+    """What is only known when the call runs, if the result depends on it."""
 
 
 class _InFolder:
@@ -130,10 +130,10 @@ class Evaluation:
         self.warnings.append(message)
         return None
 
-    def verdict(
+    def result(
         self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"], *, headless: bool = False
-    ) -> Verdict:
-        """Return the verdict: a block wins over open questions; warnings are always shown to the user.
+    ) -> GuardResult:
+        """Return the result: a block wins over open questions; warnings are always shown to the user.
 
         `headless`: no person can be asked, so the client denies what should be asked.
         """
@@ -144,7 +144,7 @@ class Evaluation:
             output = self._unknown_output(unparsable, headless=headless)
         if self.warnings:
             output = output.with_system_message("\n".join(dict.fromkeys(self.warnings)))
-        return Verdict(output, tuple(self.checks), tuple(self.subjects), unknowns)
+        return GuardResult(output, tuple(self.checks), tuple(self.subjects), unknowns)
 
     def _unknown_output(self, unparsable: Literal["ask", "deny"], *, headless: bool) -> HookOutput:
         """Return the output for a call that cannot be checked completely: a question or a denial.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairlead.events import HookOutput
 from fairlead.policy._globs import glob_test
-from fairlead.policy.guards._verdict import RuleCheck, Verdict
+from fairlead.policy.guards._verdict import GuardResult, RuleCheck
 from fairlead.structs import replace
 
 TYPE_CHECKING = False
@@ -36,24 +36,24 @@ class Permissions:
             _Glob(file, "allow", *glob) for file, section in given for glob in enumerate(section.allow or ())
         ]
 
-    def check(self, tool: str) -> Verdict:
+    def check(self, tool: str) -> GuardResult:
         """Answer a request for a tool."""
         for section in self._untrusted:
-            verdict = section.check(tool)
-            if verdict.output.blocked:
-                return verdict
+            result = section.check(tool)
+            if result.output.blocked:
+                return result
         if self._default is None:
-            return Verdict(HookOutput())
+            return GuardResult(HookOutput())
         checks: list[RuleCheck] = []
         if (glob := _first(self._deny, tool, checks)) is not None:
             reason = f"Tool '{tool}' blocked by permissionRequest.deny pattern: {glob.pattern}"
-            return Verdict(HookOutput.deny(reason), tuple(checks))
+            return GuardResult(HookOutput.deny(reason), tuple(checks))
         if _first(self._allow, tool, checks) is not None:
-            return Verdict(HookOutput.grant(), tuple(checks))
+            return GuardResult(HookOutput.grant(), tuple(checks))
         file, default = self._default
         checks.append(RuleCheck("permissionRequest.default", default, file, matched=True, why="no pattern matched"))
         reason = f"Tool '{tool}' blocked by permissionRequest.default setting"
-        return Verdict(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(checks))
+        return GuardResult(HookOutput.grant() if default == "allow" else HookOutput.deny(reason), tuple(checks))
 
 
 class _Glob:

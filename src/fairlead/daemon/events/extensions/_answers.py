@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import Decision
 from fairlead.errors import FairleadError
 from fairlead.events import PermissionRequest
 from fairlead.journal import DOCTOR_SESSION
@@ -44,7 +45,7 @@ class Answers(EventExtension):
         """Return True: it reads the user-wide policy."""
         return True
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Wait if the settings say so. A client without a terminal cannot ask the user, so its hooks never wait."""
         event, request = context.event, context.request
         if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
@@ -62,7 +63,8 @@ class Answers(EventExtension):
                 reply if is_decided else self._answers.ask_user(event, request, settings.answer_timeout, reply.stdout)
             )
 
-        return Reaction(start_wait=start_wait)
+        context.start_wait = start_wait
+        return Decision(waits=True)
 
     def _observe(self) -> None:
         """Observe all events as long as there are questions."""

@@ -10,7 +10,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.clients import Task, client_or_default
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import Decision
 from fairlead.events import (
     HookOutput,
     PreCompact,
@@ -95,7 +96,7 @@ class MailDelivery(EventExtension):
             return True
         return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_stay(mail.agent, context))
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
         event = context.event
         if not context.may_wait or event.session_id == DOCTOR_SESSION:
@@ -105,10 +106,12 @@ class MailDelivery(EventExtension):
             output = self._output(context)
         except Exception as error:  # an error of the mail must not keep an event from its answer
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
-        start_wait = self._idle.wait_for(event, context) if isinstance(event, Stop) else None
-        if output is None and start_wait is None:
-            return None
-        return Reaction(output=output or HookOutput(), start_wait=start_wait, undoable=output is not None)
+        if isinstance(event, Stop):
+            context.start_wait = self._idle.wait_for(event, context)
+        waits = context.start_wait is not None
+        if output is None:
+            return Decision(waits=True) if waits else None
+        return Decision(output=output, waits=waits, undoable=True)
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Note the activity of the agent, and the outcome of the event."""

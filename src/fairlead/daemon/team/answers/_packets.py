@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from fairlead.daemon.answers._questions import MAX_REASON, Answer, Answerer, Decision
+from fairlead.daemon.answers._questions import MAX_REASON, Answerer, Consent, PersonAnswer
 from fairlead.text import one_line
 
 ANSWER: Final = "answer"
@@ -32,7 +32,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The time of the question by the clock of the asking host. With the id, it identifies the question."""
     at: float
     """The time of the answer, by the relay's clock."""
-    decision: Decision
+    decision: Consent
     reason: Text = ""
     choose: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = ()
     user: Name = ""
@@ -41,9 +41,9 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     by: Literal["command", "watch"] = "command"
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> PersonAnswer:
         """The answer without the fields that identify it."""
-        return Answer(decision=self.decision, reason=self.reason, choose=self.choose)
+        return PersonAnswer(decision=self.decision, reason=self.reason, choose=self.choose)
 
     def answerer(self, host: str) -> Answerer:
         """Return who answered. The values are those that the sending host claims."""
@@ -84,7 +84,9 @@ def decode_answered(body: bytes) -> AnsweredPacket:
     return _decode_answered(body)
 
 
-def answer_packet(nonce: str, question: str, asked: float, at: float, answer: Answer, answerer: Answerer) -> bytes:  # noqa: PLR0917 - the fields of one
+def answer_packet(  # noqa: PLR0917 - the fields of one
+    nonce: str, question: str, asked: float, at: float, answer: PersonAnswer, answerer: Answerer
+) -> bytes:
     """Return the body of an `AnswerPacket`."""
     return encode(
         AnswerPacket(

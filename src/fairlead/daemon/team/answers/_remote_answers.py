@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
     from typing import Any
 
-    from fairlead.daemon.answers._questions import Answer, Answerer, Question
+    from fairlead.daemon.answers._questions import Answerer, PersonAnswer, Question
     from fairlead.daemon.answers._service import AnswerService
     from fairlead.daemon.team._service import TeamService
     from fairlead.daemon.team.answers._packets import AnswerPacket
@@ -193,7 +193,7 @@ class RemoteAnswers:
 
     # -- to other hosts --------------------------------------------------------------------------------
 
-    async def send(self, question: Question, answer: Answer, answerer: Answerer) -> Question:
+    async def send(self, question: Question, answer: PersonAnswer, answerer: Answerer) -> Question:
         """Send a person's answer to the host of the question, and return once it was passed on to the agent.
 
         Raises `AnswerError` with the reason if that host refused the answer, `NotConfirmed` if it sends no result in
@@ -223,7 +223,7 @@ class RemoteAnswers:
             raise AnswerError(f"{question.host}: {one_line(result.why)}")
         return question
 
-    def _check_target(self, question: Question, answer: Answer) -> str:
+    def _check_target(self, question: Question, answer: PersonAnswer) -> str:
         """Return the id of the question's host. Raises `AnswerError` if that host would refuse the answer."""
         host, team = question.host, self._team
         if not team.is_connected:
