@@ -118,7 +118,8 @@ class UnixListener:
         The extensions handle the records after the replies: launchers wait only for the decision and its record.
         """
         decided: list[tuple[HookConnection, HookReply | None]] = []
-        with shared_lookups():
+        shared_lookups.stamps = {}
+        try:
             self.recorder.collect()
             for connection in ready:
                 try:
@@ -126,6 +127,8 @@ class UnixListener:
                 except Exception as error:  # it must not keep the others from their reply
                     self._report(error)
             unwritten = self.recorder.flush()
+        finally:
+            shared_lookups.stamps = None
         for connection, reply in decided:
             try:
                 connection.answer(reply, unwritten)
