@@ -189,9 +189,10 @@ def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str
         return IdleSettings()
     rules = policy.rules
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
-    can = client_or_default(event.client).capabilities
-    if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
-        stay = "no"
+    if stay in {"always", "wake"}:
+        can = client_or_default(event.client).capabilities
+        if not (can.waits_at_stop if stay == "always" else can.wakes):
+            stay = "no"
     return IdleSettings(
         stay or "no",
         rules.mail.wait or DEFAULT_WAIT,

@@ -13,7 +13,7 @@ from fairlead.daemon.events._messages import EMPTY_REPLY, OK, PLAN, HookReply
 from fairlead.daemon.events._plans import plan_reply
 from fairlead.decide import NO_DECISION, settle, verdict_of
 from fairlead.errors import FairleadError, NeedsCaller, NeedsThread
-from fairlead.events import HookOutput
+from fairlead.events import NO_OPINION, HookOutput
 from fairlead.journal import event_record
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class EventHandler:
             decision = before_reply(context)
             if decision is not None and decision is not NO_DECISION:
                 merged = decision if merged is NO_DECISION else merged.merge(decision)
-                context.is_blocked = merged.output.blocked
+                context.is_blocked = merged.output is not NO_OPINION and merged.output.blocked
         for before_reply in contributors:
             if context.is_blocked:
                 break

@@ -40,9 +40,12 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
     is_blocking = plan is not None and would_block(plan)
     steps = None
     if plan is not None and request.runs_steps:
-        if not context.may_wait and any(step.when for step in plan.steps):
-            raise NeedsThread
-        steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), _condition(plan))
+        is_wanted = None
+        if any(step.when for step in plan.steps):
+            if not context.may_wait:
+                raise NeedsThread
+            is_wanted = _condition()
+        steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), is_wanted)
     if plan is not None and is_blocking and not steps and plan.event_name == "Stop":
         output = begin_unchecked_stop(plan)
         if output is not None:
@@ -56,10 +59,8 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
     )
 
 
-def _condition(plan: Plan) -> Callable[[Step], bool]:
+def _condition() -> Callable[[Step], bool]:
     """Return a function that returns whether a step applies to the files that have changed."""
-    if not any(step.when for step in plan.steps):
-        return lambda _: True
     changes = FileChanges(inf, CancellationToken())
     return lambda step: not step.when or changes.match(step.folder, step.when, loose=step.loose_when)
 

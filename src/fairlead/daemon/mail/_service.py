@@ -262,7 +262,7 @@ class MailService:
             return
         key = record.session, record.agent
         self._active[key] = record.at
-        if not self.agents.is_known(*key) and record.event not in _LAST_EVENTS:
+        if key not in self.agents.known and record.event not in _LAST_EVENTS:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 
