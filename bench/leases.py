@@ -91,6 +91,6 @@ def _context(folder: Path, tool: str, tool_input: dict[str, str]) -> EventContex
     """Return an event whose call the guards have checked."""
     event = PreToolUse(session_id="one", cwd=str(folder), tool_name=tool, tool_input=tool_input)
     request = HookRequest(event="PreToolUse", cwd=str(folder))
-    context = EventContext(event, request, client_named("claude"), inline=False)
+    context = EventContext(event, request, client_named("claude"), may_wait=True)
     PolicyGate().before_reply(context)
     return context

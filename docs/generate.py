@@ -23,7 +23,7 @@ from fairlead import Event, FairleadError, HookEvent, HookOutput, OtherEvent, To
 from fairlead.cli import event as event_command
 from fairlead.cli.app import make_root
 from fairlead.cli.support.command import HELP_WIDTH
-from fairlead.clients import Answer, client_named
+from fairlead.clients import ClientAnswer, client_named
 from fairlead.events import decode_json
 from fairlead.sessions import (
     Costs,
@@ -152,7 +152,7 @@ def honoured_table() -> str:
     return table(rows)
 
 
-def _reaches_the_agent(answer: Answer) -> bool:
+def _reaches_the_agent(answer: ClientAnswer) -> bool:
     """Whether a block is more than a message to the person."""
     return answer.exit_code != 0 or bool(decode_json(answer.stdout or b"{}").keys() - {"systemMessage"})
 

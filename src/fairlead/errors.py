@@ -72,6 +72,23 @@ class UsageError(FairleadError):
     """A command line is invalid."""
 
 
+# -- where an event is decided: not for users, and caught by the daemon ----------------------------------
+
+
+class NeedsThread(Exception):
+    """Something has to wait for the disk, a lock or a process, and was called with `may_wait` false: in the event loop.
+
+    The event is decided again in a thread.
+    """
+
+
+class NeedsCaller(FairleadError):
+    """Only the caller's own process can decide this event."""
+
+
+# -- exit codes ------------------------------------------------------------------------------------------
+
+
 FAILED = 1
 BLOCKED = 2
 """The exit code with which a hook makes the client block what the event announces."""

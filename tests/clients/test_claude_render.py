@@ -11,26 +11,26 @@ from hypothesis import strategies as st
 
 from fairlead import Event, HookEvent, HookOutput, parse
 from fairlead.clients.claude._render import render, to_json
-from fairlead.clients.protocol import NO_REASON, Answer
+from fairlead.clients.protocol import NO_REASON, ClientAnswer
 from fairlead.hooks._answer import read_answer
 from fairlead.testing import make_payload
 
 EVENTS = [event.value for event in HookEvent]
 
 INPUT = {"command": "ls -l"}
-QUIET = Answer()
+QUIET = ClientAnswer()
 
 
 def event_of(event: str) -> Event:
     return parse(make_payload(event))
 
 
-def printed(document: dict[str, Any], exit_code: int = 0, stderr: str = "") -> Answer:
+def printed(document: dict[str, Any], exit_code: int = 0, stderr: str = "") -> ClientAnswer:
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    return Answer(exit_code, f"{text}\n".encode(), stderr)
+    return ClientAnswer(exit_code, f"{text}\n".encode(), stderr)
 
 
-def specific(event: str, **keys: Any) -> Answer:
+def specific(event: str, **keys: Any) -> ClientAnswer:
     return printed({"hookSpecificOutput": {"hookEventName": event, **keys}})
 
 
@@ -80,14 +80,14 @@ BLOCKED = {
     "PostToolBatch": printed({"decision": "block", "reason": "no"}),
     "SubagentStart": USER_MESSAGE,
     "SubagentStop": printed({"decision": "block", "reason": "no"}),
-    "TeammateIdle": Answer(2, b"", "no"),
+    "TeammateIdle": ClientAnswer(2, b"", "no"),
     "Stop": printed({"decision": "block", "reason": "no"}),
     "StopFailure": USER_MESSAGE,
     "Notification": USER_MESSAGE,
     "MessageDisplay": USER_MESSAGE,
     "TaskCreated": printed({"decision": "block", "reason": "no"}, 2, "no"),
-    "TaskCompleted": Answer(2, b"", "no"),
-    "PreCompact": Answer(2, b"", "no"),
+    "TaskCompleted": ClientAnswer(2, b"", "no"),
+    "PreCompact": ClientAnswer(2, b"", "no"),
     "PostCompact": USER_MESSAGE,
     "PreModelSwitch": printed(
         {
@@ -101,15 +101,15 @@ BLOCKED = {
         "no",
     ),
     "PostModelSwitch": USER_MESSAGE,
-    "Elicitation": Answer(2, b"", "no"),
-    "ElicitationResult": Answer(2, b"", "no"),
+    "Elicitation": ClientAnswer(2, b"", "no"),
+    "ElicitationResult": ClientAnswer(2, b"", "no"),
     "ConfigChange": printed({"decision": "block", "reason": "no"}, 2, "no"),
     "InstructionsLoaded": USER_MESSAGE,
     "CwdChanged": USER_MESSAGE,
     "FileChanged": USER_MESSAGE,
     "DirectoryAdded": USER_MESSAGE,
-    "WorktreeCreate": Answer(2, b"", "no"),
-    "WorktreeRemove": Answer(2, b"", "no"),
+    "WorktreeCreate": ClientAnswer(2, b"", "no"),
+    "WorktreeRemove": ClientAnswer(2, b"", "no"),
 }
 
 UNBLOCKABLE = [event for event, answer in BLOCKED.items() if answer == USER_MESSAGE]
@@ -135,7 +135,7 @@ def test_context_goes_to_the_model_where_the_client_takes_it(event: str) -> None
     answer = render(event_of(event), HookOutput(additional_context="mind the gap"))
 
     if event == "PreCompact":
-        assert answer == Answer(0, b"mind the gap\n", "")
+        assert answer == ClientAnswer(0, b"mind the gap\n", "")
     elif event in TAKE_CONTEXT:
         assert answer == specific(event, additionalContext="mind the gap")
     else:
@@ -334,7 +334,7 @@ def test_no_unknown_key_turns_a_denied_call_around() -> None:
 def test_a_worktrees_path_is_printed_as_it_is() -> None:
     output = HookOutput(system_message="hello", extra={"worktreePath": "/home/user/ümläut"})
 
-    assert render(event_of("WorktreeCreate"), output) == Answer(0, "/home/user/ümläut\n".encode(), "")
+    assert render(event_of("WorktreeCreate"), output) == ClientAnswer(0, "/home/user/ümläut\n".encode(), "")
 
 
 def test_to_the_sdk_a_compaction_is_blocked_in_json() -> None:

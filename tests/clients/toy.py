@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairlead.clients import patch_paths
 from fairlead.clients.protocol import (
-    Answer,
     Capabilities,
     Client,
+    ClientAnswer,
     PathAccess,
     SubagentRequest,
     ToolCall,
@@ -69,19 +69,19 @@ class Toy(Client):
             fields |= {"tool_name": tool["name"], "tool_input": tool.get("args", {}), "tool_response": tool.get("out")}
         return self.own(parse(fields))
 
-    def render(self, event: Event, output: HookOutput) -> Answer:
+    def render(self, event: Event, output: HookOutput) -> ClientAnswer:
         del event
         document: dict[str, Any] = {}
         if output.blocked:
             document = {"verdict": "no", "because": output.reason}
         if output.additional_context:
             document["note"] = output.additional_context
-        return Answer(stdout=encode_json(document) + b"\n" if document else b"")
+        return ClientAnswer(stdout=encode_json(document) + b"\n" if document else b"")
 
-    def refuse(self, event: str, payload: bytes, reason: str) -> Answer:
+    def refuse(self, event: str, payload: bytes, reason: str) -> ClientAnswer:
         if not self.is_gate(event, payload):
-            return Answer(1, stderr=reason)
-        return Answer(stdout=encode_json({"verdict": "no", "because": reason}) + b"\n")
+            return ClientAnswer(1, stderr=reason)
+        return ClientAnswer(stdout=encode_json({"verdict": "no", "because": reason}) + b"\n")
 
     def tool_call(self, tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
         if tool == "convert":

@@ -57,7 +57,8 @@ START = "import sys; sys.path.insert(0, sys.argv[1]); from fairlead.daemon.comma
 TOY = '''\
 """A gate that blocks one tool."""
 
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import Decision
 from fairlead.events import HookOutput
 
 
@@ -74,7 +75,7 @@ class Toy(EventExtension):
 
     def before_reply(self, context):
         if context.event.tool_name == "Toy":
-            return Reaction(output=HookOutput.deny(f"no toys; {self.recorded} events before"))
+            return Decision(output=HookOutput.deny(f"no toys; {self.recorded} events before"))
 
     def after_record(self, record, event):
         self.recorded += 1

@@ -60,8 +60,8 @@ def run_plan(event: Event, folder: Path, document: dict[str, Any], payload: byte
     layers = (Layer(f"{folder}/.fairlead.yaml", str(folder), msgspec.convert(document, Policy)),)
     planned = plan_commands(event, layers)
     results = run_commands(planned, payload, **options)
-    outcome = plan_outcome(planned, results)
-    return Ran(outcome.output, "\n".join(outcome.log), results)
+    output, log = plan_outcome(planned, results)
+    return Ran(output, "\n".join(log), results)
 
 
 def at_stop(folder: Path, *commands: dict[str, Any], active: bool | None = None, **section: Any) -> Ran:

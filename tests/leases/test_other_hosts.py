@@ -12,8 +12,9 @@ import pytest
 from fairlead.daemon.leases._remote import RemoteLease, RemoteLeases, now
 from fairlead.daemon.leases._repository import find_checkout, identity_of_url
 from fairlead.daemon.team.leases._rows import decode_row
+from fairlead.errors import NeedsThread
 from fairlead.leases import TeamGrant
-from fairlead.policy import NotCached, resolve
+from fairlead.policy import resolve
 from fairlead.sessions import find_git_folders
 from fairlead.team import TeamLease
 
@@ -150,13 +151,13 @@ def test_what_is_removed_with_a_folder_is_found_also_above_the_checkout(checkout
 
 def test_nothing_is_read_from_the_disk_in_the_event_loop(checkout: Path) -> None:
     leases, target = held(("src/a.py", "")), resolve(str(checkout / "src/a.py"), "/")
-    with pytest.raises(NotCached):
-        leases.covering(target, cached_only=True)
+    with pytest.raises(NeedsThread):
+        leases.covering(target, may_wait=False)
     leases.covering(target)
     (checkout / ".git").rename(checkout / "gone")
-    assert len(leases.covering(target, cached_only=True)) == 1
+    assert len(leases.covering(target, may_wait=False)) == 1
     leases.replace([])
-    assert leases.covering(target, cached_only=True) == []
+    assert leases.covering(target, may_wait=False) == []
 
 
 @pytest.mark.parametrize(

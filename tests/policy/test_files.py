@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from fairlead.errors import NeedsThread
 from fairlead.paths import config_folder
 from fairlead.policy.config._disk_cache import CachedPolicy, stamp_of
 from fairlead.policy.config._errors import PolicyError
-from fairlead.policy.config._files import LoadedPolicy, NotCached, find_layers, load_policy, policy_cache_folder
+from fairlead.policy.config._files import LoadedPolicy, find_layers, load_policy, policy_cache_folder
 from fairlead.policy.config._lookup import NAMES
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.config._reader import policy_from, read_document
@@ -256,19 +257,19 @@ def test_a_file_that_has_just_changed_is_read_again(project: Path, home: Path) -
 
 
 def test_with_cached_only_no_file_is_read(project: Path) -> None:
-    assert load_policy(str(project), cached_only=True) == LoadedPolicy()
+    assert load_policy(str(project), may_wait=False) == LoadedPolicy()
     file = write(project, ENDLESS)
-    with pytest.raises(NotCached):
-        load_policy(str(project), cached_only=True)
+    with pytest.raises(NeedsThread):
+        load_policy(str(project), may_wait=False)
     load_later(project)
     held = load_later(project)
-    assert load_policy(str(project), cached_only=True) == held
+    assert load_policy(str(project), may_wait=False) == held
     write(project, "stop: {maxBlocks: 2}\n")
-    with pytest.raises(NotCached):
-        load_policy(str(project), cached_only=True)
+    with pytest.raises(NeedsThread):
+        load_policy(str(project), may_wait=False)
     file.unlink()
-    with pytest.raises(NotCached):
-        load_policy(str(project), cached_only=True)
+    with pytest.raises(NeedsThread):
+        load_policy(str(project), may_wait=False)
 
 
 def test_of_a_broken_file_the_last_good_version_is_used_with_a_warning(project: Path) -> None:

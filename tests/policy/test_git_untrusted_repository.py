@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from policy.git_repository import check, commit, git, make_guards, make_repository, verdict, write
 
+from fairlead.errors import NeedsThread
 from fairlead.events import PreToolUse
-from fairlead.policy import NotCached
 from fairlead.policy.git import _process
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def test_an_event_loop_does_not_wait_for_git(tmp_path: Path) -> None:
     def event(command: str) -> PreToolUse:
         return PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": command}, cwd=str(project))
 
-    assert not guards.answer(event("git status && git commit -m x"), cached_only=True).blocked
+    assert not guards.answer(event("git status && git commit -m x"), may_wait=False).blocked
     for command in ("git checkout feature", "git stash", "git unknown"):
-        with pytest.raises(NotCached):
-            guards.answer(event(command), cached_only=True)
+        with pytest.raises(NeedsThread):
+            guards.answer(event(command), may_wait=False)
 
 
 @pytest.mark.parametrize("command", ["git status", "git diff --stat", "git add src/app.py", "git log --oneline -5"])
@@ -135,10 +135,10 @@ def test_an_event_loop_answers_a_call_of_a_repository_that_is_cached(tmp_path: P
     project = make_repository(tmp_path.resolve() / "work")
     guards = make_guards(project, unreadableFiles=["*.pem", ".env"])
     event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": command}, cwd=str(project))
-    with pytest.raises(NotCached):
-        guards.answer(event, cached_only=True)
+    with pytest.raises(NeedsThread):
+        guards.answer(event, may_wait=False)
     assert not guards.answer(event).blocked
-    assert not guards.answer(event, cached_only=True).blocked
+    assert not guards.answer(event, may_wait=False).blocked
 
 
 def test_an_event_loop_does_not_read_the_files_that_git_shows(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_an_event_loop_does_not_read_the_files_that_git_shows(tmp_path: Path) ->
     guards = make_guards(project, unreadableFiles=["*.pem", ".env"])
     event = PreToolUse(session_id="s", tool_name="Bash", tool_input={"command": "git log -p"}, cwd=str(project))
     assert not guards.answer(event).blocked
-    with pytest.raises(NotCached):
-        guards.answer(event, cached_only=True)
+    with pytest.raises(NeedsThread):
+        guards.answer(event, may_wait=False)
 
 
 def test_what_git_answered_is_asked_again_only_if_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

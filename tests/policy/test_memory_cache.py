@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fairlead.errors import NeedsThread
 from fairlead.policy import shared_lookups, watch_folders
 from fairlead.policy.config import _memory_cache
-from fairlead.policy.config._files import LoadedPolicy, NotCached, load_policy
+from fairlead.policy.config._files import LoadedPolicy, load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def cached(folder: Path) -> LoadedPolicy:
-    return load_policy(str(folder), cached_only=True)
+    return load_policy(str(folder), may_wait=False)
 
 
 def test_a_file_above_that_is_no_policy_does_not_end_the_cache(folder: Path, tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_a_new_policy_above_is_seen_at_once(folder: Path, tmp_path: Path, place:
     (tmp_path / "busy/other").write_text("")
     cached(folder)
     (tmp_path / place / name).write_text("stop: {infinite: true}\n")
-    with pytest.raises(NotCached):
+    with pytest.raises(NeedsThread):
         cached(folder)
 
 
@@ -90,7 +91,7 @@ def test_a_link_above_that_is_pointed_elsewhere_ends_the_cache(
     (tmp_path / "elsewhere/.fairlead.yaml").write_text("stop: {infinite: true}\n")
     link.unlink()
     link.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NotCached):
+    with pytest.raises(NeedsThread):
         cached(link / "project/src")
 
 
@@ -99,11 +100,12 @@ def test_events_that_have_arrived_share_their_lookups_and_later_ones_do_not(
 ) -> None:
     monkeypatch.setattr(_memory_cache, "MIN_AGE", 0)
     first = cached(folder)
-    with shared_lookups():
-        assert cached(folder) is first
-        (folder / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
-        assert cached(folder) is first
-    with pytest.raises(NotCached), shared_lookups():
+    monkeypatch.setattr(shared_lookups, "stamps", {})
+    assert cached(folder) is first
+    (folder / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
+    assert cached(folder) is first
+    monkeypatch.setattr(shared_lookups, "stamps", {})
+    with pytest.raises(NeedsThread):
         cached(folder)
 
 
@@ -148,7 +150,7 @@ def _once_it_is_cached(folder: Path) -> LoadedPolicy:
     deadline = monotonic() + 10
     while monotonic() < deadline:
         first = load_policy(str(folder))
-        with suppress(NotCached):
+        with suppress(NeedsThread):
             first = cached(folder)
             if cached(folder) is first:
                 return first
@@ -172,7 +174,7 @@ def test_a_changed_policy_is_never_taken_from_the_cache(
     change(file)
     try:
         assert cached(folder) is not first
-    except NotCached:
+    except NeedsThread:
         assert load_policy(str(folder)) != first
 
 
@@ -221,7 +223,7 @@ def test_a_change_that_the_kernel_does_not_report_is_seen_at_once(
     change(file)
     try:
         assert cached(folder) is not first
-    except NotCached:
+    except NeedsThread:
         assert load_policy(str(folder)) != first
     finally:
         while _open:
@@ -237,7 +239,7 @@ def test_a_file_with_another_name_is_looked_at_for_each_event(
     make(other, tmp_path / "busy/project/.fairlead.yaml")
     _once_it_is_cached(folder)
     other.write_text("stop: {infinite: null}\n")
-    with pytest.raises(NotCached):
+    with pytest.raises(NeedsThread):
         cached(folder)
 
 
@@ -263,7 +265,7 @@ def test_a_link_that_takes_the_place_of_a_folder_in_use_ends_the_cache(folder: P
     try:
         below.rmdir()
         below.symlink_to(other)
-        with pytest.raises(NotCached):
+        with pytest.raises(NeedsThread):
             cached(below)
     finally:
         uses.kill()
@@ -292,5 +294,5 @@ def test_more_folders_than_can_be_watched_end_the_cache_and_not_the_watch(
         _once_it_is_cached(other)
     assert cached(folder) is first
     (folder / ".fairlead.yaml").write_text("stop: {infinite: true}\n")
-    with pytest.raises(NotCached):
+    with pytest.raises(NeedsThread):
         cached(folder)

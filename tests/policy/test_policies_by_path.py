@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fairlead.errors import NeedsThread
 from fairlead.events import PreToolUse
-from fairlead.policy import Guards, NotCached, find_layers, load_policy
+from fairlead.policy import Guards, find_layers, load_policy
 from fairlead.policy.config import _memory_cache
 
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ def test_of_a_policy_above_a_file_that_breaks_or_is_deleted_the_last_good_versio
 def test_with_cached_only_a_policy_above_a_file_is_not_read(here: Path, other: Path) -> None:
     event = PreToolUse(session_id="s", cwd=str(here), tool_name="Edit", tool_input={"file_path": str(other / ".env")})
     guards = Guards(find_layers(str(here)))
-    with pytest.raises(NotCached):
-        guards.answer(event, cached_only=True)
+    with pytest.raises(NeedsThread):
+        guards.answer(event, may_wait=False)
     os.utime(other / ".fairlead.yaml")
     assert guards.answer(event).blocked
 
@@ -320,8 +321,8 @@ def test_a_policy_that_the_main_checkout_gets_later_is_not_hidden_by_the_cache(
     git(main, "init", "-q")
     git(main, "commit", "-q", "--allow-empty", "-m", "start")
     git(main, "worktree", "add", "-q", str(tree))
-    assert load_policy(str(tree), cached_only=True).layers == ()
-    assert load_policy(str(tree), cached_only=True).layers == ()
+    assert load_policy(str(tree), may_wait=False).layers == ()
+    assert load_policy(str(tree), may_wait=False).layers == ()
     write(main, ENV)
-    with pytest.raises(NotCached):
-        load_policy(str(tree), cached_only=True)
+    with pytest.raises(NeedsThread):
+        load_policy(str(tree), may_wait=False)

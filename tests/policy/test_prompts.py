@@ -13,7 +13,8 @@ import msgspec
 import pytest
 from policy.cases import for_each
 
-from fairlead.policy import NotInterruptible, PatternSearch
+from fairlead.errors import NeedsCaller
+from fairlead.policy import PatternSearch
 from fairlead.policy.commands._prompts import MAX_FILE_BYTES, context, read_inside, slash_command
 from fairlead.policy.config._types import Layer, Policy
 
@@ -79,7 +80,7 @@ def test_a_pattern_is_searched_in_any_thread() -> None:
 def test_a_search_that_may_take_long_is_not_made_where_it_cannot_be_interrupted(pattern: str) -> None:
     """On a long prompt each takes seconds; on a short one it is searched for at once."""
     assert not PatternSearch("test unit").finds(pattern)
-    with ThreadPoolExecutor(1) as threads, pytest.raises(NotInterruptible):
+    with ThreadPoolExecutor(1) as threads, pytest.raises(NeedsCaller):
         threads.submit(PatternSearch("test unit " * 2000).finds, pattern).result()
 
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from policy.cases import for_each
 
+from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, PreToolUse
-from fairlead.policy import NotCached
 from fairlead.policy.bash._analysis import analyse
 from fairlead.policy.bash._context import AnalysisContext
 from fairlead.policy.config._types import Layer, Policy
@@ -260,10 +260,10 @@ def test_a_script_that_a_glob_newly_matches_is_seen(project: Path) -> None:
 def test_a_large_script_is_not_read_where_nothing_may_block(project: Path) -> None:
     (project / "long.sh").write_text("true\n" * 1000)
 
-    with pytest.raises(NotCached):
-        analyse("bash long.sh", AnalysisContext(str(project), may_block=False))
+    with pytest.raises(NeedsThread):
+        analyse("bash long.sh", AnalysisContext(str(project), may_wait=False))
     known = analyse("bash long.sh", AnalysisContext(str(project)))
-    assert analyse("bash long.sh", AnalysisContext(str(project), may_block=False)) is known
+    assert analyse("bash long.sh", AnalysisContext(str(project), may_wait=False)) is known
 
 
 def test_without_a_context_no_file_is_opened(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairlead.decide import Decision, HooksDecision, PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.policy import Guards, Layer
 
@@ -138,20 +138,19 @@ def _decide(event: Event, payload: bytes, options: EventOptions) -> tuple[Settle
             if not (options.launched or policy.layers or policy.broken):
                 print(_NOTHING_CAN_OBJECT, file=sys.stderr)
             decision = _with_daemon_warning(event, policy, decide(event, policy, _guards(event, policy.layers)))
-        decision, answer = _decide_by_user_hooks(event, payload, policy, decision)
+        decision, cause = _decide_by_user_hooks(event, payload, policy, decision)
         stdin = client_named(options.client).command_payload(event, payload)
         settled = execute(event, stdin, decision, cancellation=token, deadline=deadline)
-    hook = answer.decided_by if answer is not None else ""
-    if answer is None or answer.failure is None:
-        return settled, hook
-    verdict, reason, hook = answer.failure.recorded(event, settled.verdict, settled.reason, hook)
+    if cause is None:
+        return settled, ""
+    verdict, reason, hook = cause.recorded(event, settled.verdict, settled.reason)
     return replace(settled, verdict=verdict, reason=reason), hook
 
 
 def _decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, decision: Decision
-) -> tuple[Decision, HooksDecision | None]:
-    """Call the hooks that the policy lists. Return the decision merged with their answer, and the answer itself.
+) -> tuple[Decision, HookCause | None]:
+    """Call the hooks that the policy lists. Return the decision with their answer, and which of them decided or failed.
 
     If the policy lists no hooks, return the decision unchanged, and `None`.
     """

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         ToolCall,
         ToolKind,
     )
-    from fairlead.clients.protocol import Answer, Client, OwnFiles
+    from fairlead.clients.protocol import Client, ClientAnswer, OwnFiles
 
 __all__ = [
     "CLIENTS",
@@ -74,9 +74,9 @@ __all__ = [
     "OTHER_AGENT_PACKAGES",
     "PYTHON_LAUNCHER",
     "STARTING",
-    "Answer",
     "Choice",
     "Client",
+    "ClientAnswer",
     "ClientSessionFile",
     "EventSetting",
     "InlineCode",
@@ -246,6 +246,6 @@ __getattr__ = lazy_exports(
         "_skill": ("SkillChange", "put_skill", "remove_skill"),
         "_patches": ("patch_paths",),
         "_tool_calls": ("Choice", "InlineCode", "PathAccess", "PathMode", "SubagentRequest", "ToolCall", "ToolKind"),
-        "protocol": ("Answer", "Client", "OwnFiles"),
+        "protocol": ("ClientAnswer", "Client", "OwnFiles"),
     },
 )

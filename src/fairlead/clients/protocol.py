@@ -41,10 +41,10 @@ if TYPE_CHECKING or not LIGHT:
 
 __all__ = [
     "NO_REASON",
-    "Answer",
     "Capabilities",
     "Choice",
     "Client",
+    "ClientAnswer",
     "InlineCode",
     "OwnFiles",
     "PathAccess",
@@ -59,7 +59,7 @@ __all__ = [
 NO_REASON = "blocked by a hook that gave no reason"
 
 
-class Answer(Struct, frozen=True):
+class ClientAnswer(Struct, frozen=True):
     """The exit code and the output of the process that the client started."""
 
     exit_code: int = 0
@@ -177,11 +177,11 @@ class Client:
             force_setattr(event, "client", self.name)
         return event
 
-    def render(self, event: Event, output: HookOutput) -> Answer:
+    def render(self, event: Event, output: HookOutput) -> ClientAnswer:
         """Return the client's form of an output: what the hook's process prints, and its exit code."""
         if output.blocked and event.event_name in self.capabilities.blocks_by_exit_code:
-            return Answer(2, stderr=output.reason or NO_REASON)
-        return Answer()
+            return ClientAnswer(2, stderr=output.reason or NO_REASON)
+        return ClientAnswer()
 
     def to_json(self, event: Event, output: HookOutput) -> dict[str, Any]:
         """Return the client's form of an output as JSON, for hooks that are asked over HTTP. Empty: no opinion."""
@@ -198,9 +198,9 @@ class Client:
         names = ("PreToolUse", *(name for name, ours in self.event_names.items() if ours == "PreToolUse"))
         return any(b'"%s"' % name.encode() in payload for name in names)
 
-    def refuse(self, event: str, payload: bytes, reason: str) -> Answer:
+    def refuse(self, event: str, payload: bytes, reason: str) -> ClientAnswer:
         """Return the answer to a payload that cannot be parsed. Fails closed on a gate."""
-        return Answer(2 if self.is_gate(event, payload) else 1, stderr=reason)
+        return ClientAnswer(2 if self.is_gate(event, payload) else 1, stderr=reason)
 
     def refuse_json(self, event: str, reason: str) -> dict[str, Any]:
         """Return the JSON answer to an event that cannot be decided. Fails closed on a gate."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fairlead.decide._integrity import warn_without_daemon
     from fairlead.decide._journal_settings import apply_journal_settings
     from fairlead.decide._settle import (
-        Outcome,
         Settled,
         StepResult,
         StepStatus,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
         verdict_of,
         would_block,
     )
-    from fairlead.decide._user_hooks import HookCall, HookFailed, HooksDecision, ask_user_hooks
+    from fairlead.decide._user_hooks import HookCall, HookCause, HookFailed, ask_user_hooks
 
 __all__ = [
     "GUARDED_EVENTS",
@@ -42,10 +41,9 @@ __all__ = [
     "WAKE_EVENTS",
     "Decision",
     "HookCall",
+    "HookCause",
     "HookFailed",
-    "HooksDecision",
     "IdleSettings",
-    "Outcome",
     "PolicyContext",
     "Settled",
     "StepResult",
@@ -83,9 +81,8 @@ __getattr__ = lazy_exports(
         "_decision": ("GUARDED_EVENTS", "NO_DECISION", "Decision", "decide", "decide_with_hooks", "read_event"),
         "_integrity": ("warn_without_daemon",),
         "_journal_settings": ("apply_journal_settings",),
-        "_user_hooks": ("HookCall", "HookFailed", "HooksDecision", "ask_user_hooks"),
+        "_user_hooks": ("HookCall", "HookCause", "HookFailed", "ask_user_hooks"),
         "_settle": (
-            "Outcome",
             "Settled",
             "StepResult",
             "StepStatus",

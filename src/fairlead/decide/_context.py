@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fairlead.clients import client_or_default
+from fairlead.errors import NeedsThread
 from fairlead.events import HookEvent, OtherEvent
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.policy import NotCached, PolicyError, SessionCaller, load_session_policy
+from fairlead.policy import PolicyError, SessionCaller, load_session_policy
 from fairlead.structs import Struct
 
 TYPE_CHECKING = False
@@ -99,15 +100,15 @@ class IdleSettings(Struct, frozen=True):
     turns_per_hour: int = DEFAULT_TURNS_PER_HOUR
 
 
-def find_policy(cwd: str, *, cached_only: bool = False) -> PolicyContext:
+def find_policy(cwd: str, *, may_wait: bool = True) -> PolicyContext:
     """Load the policy files that apply in a folder, all as trusted, for callers that belong to no session.
 
-    With `cached_only`, raise `NotCached` instead of reading a file.
+    Without `may_wait`, raise `NeedsThread` instead of reading a file.
     """
     from fairlead.policy import load_policy
 
     try:
-        loaded = load_policy(cwd, cached_only=cached_only)
+        loaded = load_policy(cwd, may_wait=may_wait)
     except PolicyError as error:
         return _broken(error)
     return PolicyContext(loaded.layers, loaded.warnings)
@@ -119,27 +120,27 @@ def find_event_policy(
     *,
     project: str = "",
     process: Process = (0, 0),
-    cached_only: bool = False,
+    may_wait: bool = True,
     is_answered: bool = True,
 ) -> PolicyContext:
     """Load the policy files that apply to an event of a session: those above its folder, and those of its project.
 
     `project` is the project's folder according to the client, `process` is the client's process. The first event of a
-    session records the content of its policy files, which is trusted from then on. With `cached_only`, raise
-    `NotCached` instead of reading or recording anything. `is_answered` is `False` if another hook answers the event:
+    session records the content of its policy files, which is trusted from then on. Without `may_wait`, raise
+    `NeedsThread` instead of reading or recording anything. `is_answered` is `False` if another hook answers the event:
     then no session begins, and the user gets no notices.
     """
     if not event.session_id or event.session_id == DOCTOR_SESSION:
-        return find_policy(cwd, cached_only=cached_only)
+        return find_policy(cwd, may_wait=may_wait)
     begins = is_answered and event.event_name == "SessionStart" and getattr(event, "source", None) in _STARTED_BY_PERSON
     caller = SessionCaller(event.session_id, project, *process, begins=begins)
     try:
-        loaded = load_session_policy(caller, cwd, cached_only=cached_only)
+        loaded = load_session_policy(caller, cwd, may_wait=may_wait)
     except PolicyError as error:
         return _broken(error)
-    if cached_only and not loaded.notices:
+    if not may_wait and not loaded.notices:
         return _cached_context(loaded)
-    texts = _notice_texts(event, loaded.notices, cached_only=cached_only) if loaded.notices and is_answered else ()
+    texts = _notice_texts(event, loaded.notices, may_wait=may_wait) if loaded.notices and is_answered else ()
     return PolicyContext(loaded.layers, (*loaded.warnings, *texts))
 
 
@@ -158,14 +159,14 @@ def _cached_context(loaded: LoadedPolicy) -> PolicyContext:
     return context
 
 
-def _notice_texts(event: Event, notices: Sequence[PolicyNotice], *, cached_only: bool) -> tuple[str, ...]:
+def _notice_texts(event: Event, notices: Sequence[PolicyNotice], *, may_wait: bool) -> tuple[str, ...]:
     """Return the notices to show now, and record that they were shown. Only some events show a message."""
     if event.event_name not in WARNS_THE_USER:
         return ()
     from fairlead.policy import mark_notified
 
-    if cached_only:
-        raise NotCached
+    if not may_wait:
+        raise NeedsThread
     mark_notified(event.session_id, [notice.digest for notice in notices])
     return tuple(notice.text for notice in notices)
 
@@ -188,9 +189,10 @@ def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str
         return IdleSettings()
     rules = policy.rules
     stay = rules.mail.stay or next((stay for stay in _STAYS if stay == environ.get(STAY_VARIABLE)), None)
-    can = client_or_default(event.client).capabilities
-    if (stay == "always" and not can.waits_at_stop) or (stay == "wake" and not can.wakes):
-        stay = "no"
+    if stay in {"always", "wake"}:
+        can = client_or_default(event.client).capabilities
+        if not (can.waits_at_stop if stay == "always" else can.wakes):
+            stay = "no"
     return IdleSettings(
         stay or "no",
         rules.mail.wait or DEFAULT_WAIT,

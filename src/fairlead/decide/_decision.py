@@ -25,20 +25,33 @@ _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*p
 class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output so far, and what the caller has to do before it can answer.
 
-    The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
+    Each of those that decide an event makes one: the policy, the user's own hooks, every extension of the daemon. They
+    merge into one. The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
     """
 
     output: HookOutput = HookOutput()
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     plan: Plan | None = None
-    """Commands to run, and what their results mean."""
+    """Commands to run, and what their results mean. A block drops them."""
     notifications: Notifications | None = field(default=None, name="notices")
     """How the user wants to be notified; `None` means not at all."""
     waits: bool = field(default=False, name="stays")
     """If the agent may stop, it waits for mail instead."""
     undoable: bool = field(default=False, name="mailed")
-    """The output shows mail: the daemon must know whether it was printed."""
+    """The output marks something as shown, such as mail: the daemon must know whether it was printed."""
+
+    def merge(self, later: Decision) -> Decision:
+        """Return this decision merged with a later one."""
+        output = self.output.merge(later.output)
+        return Decision(
+            output=output,
+            log=self.log + later.log,
+            plan=None if output.blocked else self.plan or later.plan,
+            notifications=self.notifications or later.notifications,
+            waits=self.waits or later.waits,
+            undoable=self.undoable or later.undoable,
+        )
 
 
 NO_DECISION = Decision()
@@ -56,19 +69,19 @@ def decide(
     guards: Guards | None,
     changes: list[FileChange] | None = None,
     *,
-    cached_only: bool = False,
+    may_wait: bool = True,
 ) -> Decision:
     """Ask the guards of the policy about an event, then plan the policy's commands.
 
     `guards` may be `None` for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
-    `changes`. With `cached_only`, raise `NotCached` instead of reading a policy above the files of a call.
+    `changes`. Without `may_wait`, raise `NeedsThread` instead of reading a policy above the files of a call.
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:
         return _decision(event, policy, NO_OPINION)
     if guards is None:
         raise TypeError(f"{event.event_name} cannot be decided without guards")
-    return _decision(event, policy, guards.answer(event, cached_only=cached_only, changes=changes))
+    return _decision(event, policy, guards.answer(event, may_wait=may_wait, changes=changes))
 
 
 def decide_with_hooks(event: Event, policy: PolicyContext, hooks: HookManager, context: HookContext) -> Decision:

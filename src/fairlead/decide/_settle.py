@@ -141,14 +141,6 @@ class Settled(Struct, frozen=True, kw_only=True):
     results: tuple[StepResult, ...] = ()
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What the results of a plan's commands mean for the event."""
-
-    output: HookOutput
-    log: tuple[str, ...] = ()
-    """Lines for stderr."""
-
-
 def settle(
     event: Event, decision: Decision, results: tuple[StepResult, ...] = (), *, cancelled: str | None = None
 ) -> Settled:
@@ -162,9 +154,9 @@ def settle(
         output = output.merge(HookOutput.deny(cancelled)) if event.can_block else output
         status = "failure"
     elif decision.plan is not None and (output == NO_OPINION or not output.blocked):
-        outcome = plan_outcome(decision.plan, results)
-        output = outcome.output if output == NO_OPINION else output.merge(outcome.output)
-        log = (*log, *outcome.log)
+        added, lines = plan_outcome(decision.plan, results)
+        output = added if output == NO_OPINION else output.merge(added)
+        log = (*log, *lines)
         status = "failure" if any(result.failed for result in results) else "success"
     notifications = decision.notifications
     if notifications is not None and event.event_name == "Stop" and output.system_message and status == "failure":
@@ -192,8 +184,8 @@ def verdict_of(output: HookOutput) -> Verdict:
     return "allowed" if output.permission == "allow" else "said"
 
 
-def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> Outcome:
-    """Return what the results of a plan's commands mean for the event.
+def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> tuple[HookOutput, tuple[str, ...]]:
+    """Return the output, and lines for stderr, that the results of a plan's commands lead to.
 
     If several commands that ran in parallel block, the first of them in the plan decides. The client reads the reason
     of a block from stderr, so nothing is logged there then. At `Stop` the reason is in the JSON, so there is a log.
@@ -203,11 +195,11 @@ def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> Outcome:
     if plan.event_name == "Stop":
         log += _shown(result for result in results if result is not blocking)
         output = _stop_output(plan, blocking, log)
-        return Outcome(output=output, log=tuple(log))
+        return output, tuple(log)
     if blocking is not None:
-        return Outcome(output=HookOutput.block(block_reason(plan, blocking)))
+        return HookOutput.block(block_reason(plan, blocking)), ()
     output = _worktree_output(results) if plan.gives_path else _passed_output(plan, results, log)
-    return Outcome(output=output, log=() if output.blocked else tuple(log))
+    return output, () if output.blocked else tuple(log)
 
 
 def _passed_output(plan: Plan, results: tuple[StepResult, ...], log: list[str]) -> HookOutput:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fairlead.decide._decision import GUARDED_EVENTS
-from fairlead.events import HookOutput
+from fairlead.decide._decision import GUARDED_EVENTS, NO_DECISION, Decision
+from fairlead.events import NO_OPINION, HookOutput
 from fairlead.journal import DOCTOR_SESSION
 from fairlead.policy import find_hook_groups
 
@@ -32,23 +32,23 @@ class HookFailed(msgspec.Struct, frozen=True):
     """The hook, or the files whose process has failed."""
     why: str
 
-    def recorded(self, event: Event, verdict: Verdict, reason: str, hook: str) -> tuple[Verdict, str, str]:
-        """Return the verdict, the reason and the hook for the journal, which would not show the failure otherwise."""
-        if verdict in {"none", "said"} and not (event.can_block or event.keeps_going):
-            return "failed", self.why, self.hook
-        return (verdict, reason, hook) if reason or hook else (verdict, self.why, self.hook)
 
+class HookCause(msgspec.Struct, frozen=True, kw_only=True):
+    """Which of the hooks has decided an event, and which has failed: for the journal."""
 
-class HooksDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """The merged answers of the hooks to an event."""
-
-    output: HookOutput = HookOutput()
-    log: tuple[str, ...] = ()
-    """Lines for stderr."""
     decided_by: str = ""
     """The hook, or the file, whose answer counts."""
     failure: HookFailed | None = None
     """The first failure that blocks nothing."""
+
+    def recorded(self, event: Event, verdict: Verdict, reason: str) -> tuple[Verdict, str, str]:
+        """Return the verdict, the reason and the hook for the journal, which would not show a failure otherwise."""
+        failure, hook = self.failure, self.decided_by
+        if failure is None:
+            return verdict, reason, hook
+        if verdict in {"none", "said"} and not (event.can_block or event.keeps_going):
+            return "failed", failure.why, failure.hook
+        return (verdict, reason, hook) if reason or hook else (verdict, failure.why, failure.hook)
 
 
 class HookCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ def ask_user_hooks(
     guards: Guards | None,
     ask: AskHooks,
     changes: list[FileChange] | None = None,
-) -> HooksDecision:
+) -> tuple[Decision, HookCause]:
     """Ask the hooks of each policy file, nearest first. `guards` check an input that the hooks have rewritten.
 
     `changes` then contains the files that the rewritten call changes.
@@ -91,9 +91,12 @@ def ask_user_hooks(
             changes.clear()
         checked = guards.answer(rewritten, changes=changes)
         if checked.blocked:
-            return HooksDecision(output=output.merge(checked), log=tuple(state.log), failure=state.failure)
+            state.decided_by = ""  # it was the guards
         output = output.merge(checked)
-    return HooksDecision(output=output, log=tuple(state.log), decided_by=state.decided_by, failure=state.failure)
+    cause = HookCause(decided_by=state.decided_by, failure=state.failure)
+    if output == NO_OPINION and not state.log:
+        return NO_DECISION, cause
+    return Decision(output=output, log=tuple(state.log)), cause
 
 
 class _State:

@@ -63,8 +63,13 @@ class Report(msgspec.Struct, frozen=True):
 # -- plans ---------------------------------------------------------------------------------------------
 
 
-def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[[Step], bool]) -> bytes | None:
-    """Return a plan for the launcher; `None` if only Python can run it. `input_` is the stdin of its steps."""
+def encode_steps(
+    plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[[Step], bool] | None = None
+) -> bytes | None:
+    """Return a plan for the launcher; `None` if only Python can run it. `input_` is the stdin of its steps.
+
+    Without `is_wanted`, no step is skipped.
+    """
     if not 0 < len(plan.steps) <= MAX_STEPS or any(step.notify for step in plan.steps):
         return None
     own_input = b"" if input_ == payload else input_
@@ -74,7 +79,7 @@ def encode_steps(plan: Plan, payload: bytes, input_: bytes, is_wanted: Callable[
     fields += _with_count(_assignments(shared))
     fields.append(str(len(plan.steps)))
     for step, variables in zip(plan.steps, own, strict=True):
-        fields += _step_fields(plan, step, variables, is_wanted=is_wanted(step))
+        fields += _step_fields(plan, step, variables, is_wanted=is_wanted is None or is_wanted(step))
     try:
         text = "\0".join([*fields, ""]).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

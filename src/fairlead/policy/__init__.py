@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fairlead.policy._time_spans import is_quiet
     from fairlead.policy.commands._environment import ALL_VARIABLES, command_environment, plan_variables
-    from fairlead.policy.commands._pattern_search import NotInterruptible, PatternSearch
+    from fairlead.policy.commands._pattern_search import PatternSearch
     from fairlead.policy.commands._plan import Plan, Step
     from fairlead.policy.commands._planner import check_patterns, plan_commands, planned_events
     from fairlead.policy.commands._prompts import context_rule_applies
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fairlead.policy.config._errors import MAX_MISTAKES, Diagnostic, PolicyError
     from fairlead.policy.config._files import (
         LoadedPolicy,
-        NotCached,
         PolicyNotice,
         deleted_file_warning,
         find_hints,
@@ -105,8 +104,6 @@ __all__ = [
     "Layer",
     "LeaseMode",
     "LoadedPolicy",
-    "NotCached",
-    "NotInterruptible",
     "Notifications",
     "Pattern",
     "PatternError",
@@ -193,14 +190,13 @@ __getattr__ = lazy_exports(
         "commands._environment": ("ALL_VARIABLES", "command_environment", "plan_variables"),
         "commands._plan": ("Plan", "Step"),
         "commands._planner": ("check_patterns", "plan_commands", "planned_events"),
-        "commands._pattern_search": ("NotInterruptible", "PatternSearch"),
+        "commands._pattern_search": ("PatternSearch",),
         "commands._prompts": ("context_rule_applies",),
         "config._conclaude": ("conclaude_differences", "conclaude_sections"),
         "config._disk_cache": ("CachedPolicy",),
         "config._errors": ("Diagnostic", "MAX_MISTAKES", "PolicyError"),
         "config._files": (
             "LoadedPolicy",
-            "NotCached",
             "PolicyNotice",
             "deleted_file_warning",
             "find_hints",

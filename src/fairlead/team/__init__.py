@@ -68,6 +68,7 @@ __all__ = [
     "Anchor",
     "BadTeamSettings",
     "Certificate",
+    "CertifiedState",
     "Changes",
     "Hello",
     "HistoryFilter",

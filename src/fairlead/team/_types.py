@@ -13,6 +13,8 @@ HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
 MemberStatus = Literal["member", "removed"]
 
+MAX_PACKET_BYTES = 8 * 1024 * 1024
+
 
 class Changes(Flag):
     """What other hosts have changed on the relay. If it is empty, there is nothing new to read."""

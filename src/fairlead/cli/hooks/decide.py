@@ -6,13 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from fairlead.decide import HookCall, ask_user_hooks
 from fairlead.hooks.user_hooks import LoadRequest, ask_once, caller_variables
 
 if TYPE_CHECKING:
-    from fairlead.decide import Decision, HooksDecision, PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.hooks.user_hooks import EventReply, EventRequest
     from fairlead.policy import Guards, HookGroup
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
 
 def decide_by_user_hooks(
     event: Event, payload: bytes, policy: PolicyContext, guards: Guards | None, decision: Decision
-) -> tuple[Decision, HooksDecision]:
-    """Call the hooks that the policy lists. Return the decision merged with their answer, and the answer itself.
+) -> tuple[Decision, HookCause]:
+    """Call the hooks that the policy lists. Return the decision with their answer, and which of them decided or failed.
 
     The decision keeps its plan only if nothing blocks the event. `guards` is `None` for an event without guards.
     """
@@ -33,11 +31,8 @@ def decide_by_user_hooks(
         env={name: os.environ[name] for name in caller_variables(event.client) if name in os.environ},
         is_blocked=decision.output.blocked,
     )
-    answer = ask_user_hooks(call, policy, guards, _ask)
-    output = decision.output.merge(answer.output)
-    plan = None if output.blocked else decision.plan
-    merged = msgspec.structs.replace(decision, output=output, plan=plan, log=decision.log + answer.log)
-    return merged, answer
+    answer, cause = ask_user_hooks(call, policy, guards, _ask)
+    return decision.merge(answer), cause
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:

@@ -138,31 +138,31 @@ def _afterwards(event: Event, layers: tuple[Layer, ...]) -> str | None:
 
 def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[HookOutput, tuple[RuleCheck, ...]]:
     if isinstance(event, PreToolUse):
-        verdict = Guards(layers).check(event)
-        return verdict.output, (*_with_subjects(verdict), *_check_unparsable(verdict, layers))
+        result = Guards(layers).check(event)
+        return result.output, (*_with_subjects(result), *_check_unparsable(result, layers))
     if isinstance(event, PermissionRequest):
-        verdict = Guards(layers).check_permission(event)
-        return verdict.output, verdict.checks
+        result = Guards(layers).check_permission(event)
+        return result.output, result.checks
     output = HookOutput.allow() if planned.infinite is None else HookOutput.block(planned.infinite)
     if isinstance(event, UserPromptSubmit):
         return output, tuple(_check_prompt(event, layers))
     return output, tuple(_check_patterns(event, layers))
 
 
-def _with_subjects(verdict: GuardResult) -> Iterator[RuleCheck]:
+def _with_subjects(result: GuardResult) -> Iterator[RuleCheck]:
     """Yield the checks. The reasons of those that did not match get the text that the rule was compared with."""
-    for index, check in enumerate(verdict.checks):
-        subject = next((text for begin, text in reversed(verdict.subjects) if begin <= index), "")
+    for index, check in enumerate(result.checks):
+        subject = next((text for begin, text in reversed(result.subjects) if begin <= index), "")
         is_named = subject and not check.matched
         yield msgspec.structs.replace(check, why=f"{check.why}: {shorten(subject)}") if is_named else check
 
 
-def _check_unparsable(verdict: GuardResult, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
+def _check_unparsable(result: GuardResult, layers: tuple[Layer, ...]) -> Iterator[RuleCheck]:
     """Yield a check for the setting `bash.unparsable`, if the command could not be parsed."""
     setting = merge_layers(layers).pre_tool_use.bash.unparsable
-    if verdict.unknowns:
+    if result.unknowns:
         file = next((layer.file for layer in layers if _sets_unparsable(layer)), "")
-        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why="; ".join(verdict.unknowns))
+        yield RuleCheck("preToolUse.bash.unparsable", setting, file, matched=True, why="; ".join(result.unknowns))
 
 
 def _sets_unparsable(layer: Layer) -> bool:

@@ -6,7 +6,7 @@ gets a message instead.
 
 from __future__ import annotations
 
-from fairlead.clients.protocol import NO_REASON, Answer
+from fairlead.clients.protocol import NO_REASON, ClientAnswer
 from fairlead.events import NO_OPINION, Event, HookEvent, HookOutput, encode_json
 from fairlead.structs import LIGHT
 
@@ -70,7 +70,7 @@ _TAKES_CONTEXT = frozenset(
         "PostModelSwitch",
     }
 )
-_NOTHING = Answer()
+_NOTHING = ClientAnswer()
 _TOP_LEVEL = frozenset({"continue", "stopReason", "terminalSequence"})
 _WITHOUT_SPECIFIC = frozenset(
     {
@@ -90,17 +90,17 @@ _WITHOUT_SPECIFIC = frozenset(
 """Events without `hookSpecificOutput` in the client's schema. The client rejects an answer that has it."""
 
 
-def render(event: Event, output: HookOutput) -> Answer:
+def render(event: Event, output: HookOutput) -> ClientAnswer:
     """Return an output as exit code, stdout and stderr."""
     if output == NO_OPINION:
         return _NOTHING
     form, reason = _form(event), _block_reason(output)
     exit_code = 2 if reason and form in _EXIT_FORMS else 0
     if form == "text":
-        return Answer(exit_code, b"" if reason else _plain(event, output), reason)
+        return ClientAnswer(exit_code, b"" if reason else _plain(event, output), reason)
     document = _document(event, output, form, reason)
     stdout = encode_json(document) + b"\n" if document else b""
-    return Answer(exit_code, stdout, reason if exit_code else "")
+    return ClientAnswer(exit_code, stdout, reason if exit_code else "")
 
 
 def refuse_json(event: str, reason: str) -> dict[str, Any]:

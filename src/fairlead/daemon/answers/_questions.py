@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairlead.events import Event, PermissionRequest
 
-Decision = Literal["allow", "deny"]
+Consent = Literal["allow", "deny"]
 
 MAX_REASON = 2000
 """The maximum length of a reason, and of an answer to a question."""
@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 class PersonAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a person."""
 
-    decision: Decision
+    decision: Consent
     reason: str = ""
     chosen: tuple[str, ...] = msgspec.field(default=(), name="choose")
     """One text for each choice of the question: an option or its number, several with commas, or any other text."""

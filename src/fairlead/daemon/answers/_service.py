@@ -72,7 +72,7 @@ class _PendingQuestion:
 
 
 class AnswerService:
-    """The open questions of this daemon. Belongs to the event loop; `hold` and `observe` are for any thread."""
+    """The open questions of this daemon. Belongs to the event loop; any thread may call `ask_user` and `observe`."""
 
     def __init__(self, tracker: SessionTracker, recorder: EventRecorder) -> None:
         self._tracker = tracker
@@ -102,8 +102,10 @@ class AnswerService:
 
     # -- questions -------------------------------------------------------------------------------------
 
-    def hold(self, event: PermissionRequest, request: HookRequest, seconds: float, stdout: bytes = b"") -> HookReply:
-        """Return the reply that makes the hook of a question wait for an answer."""
+    def ask_user(
+        self, event: PermissionRequest, request: HookRequest, seconds: float, stdout: bytes = b""
+    ) -> HookReply:
+        """Open a question, and return the reply that makes its hook wait for an answer."""
         project = request.caller.project
         question = question_about(event, event_id=request.id, project=project, asked=time(), seconds=seconds)
         token = f"{TOKEN_PREFIX}{token_urlsafe(16)}"
@@ -124,9 +126,9 @@ class AnswerService:
         settings = load_user_wide().attention
         if not isinstance(event, PermissionRequest) or not settings.answer:
             return HookReply(OK, stdout=stdout)
-        return self.hold(event, request, settings.answer_timeout, stdout)
+        return self.ask_user(event, request, settings.answer_timeout, stdout)
 
-    def holds(self, token: str) -> bool:
+    def issued(self, token: str) -> bool:
         """Return whether a token belongs to a hook that waits for an answer."""
         return token.startswith(TOKEN_PREFIX)
 

@@ -204,7 +204,7 @@ class CommandService:
             return error_reply(NOT_THIS_DAEMON, "this daemon serves another home")
         return await self._reply(request, peer, {}, monotonic())
 
-    def holds(self, token: str) -> bool:
+    def issued(self, token: str) -> bool:
         """Return whether a token belongs to a command that waits."""
         return token in self._waiting
 

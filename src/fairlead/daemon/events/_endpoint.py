@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from secrets import token_urlsafe
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from fairlead.daemon.events._extension import MustWait, NotThisDaemon
+from fairlead.daemon.events._extension import NeedsLongWait
 from fairlead.daemon.events._messages import (
     NOT_THIS_DAEMON,
     UNAVAILABLE,
@@ -26,7 +26,7 @@ from fairlead.daemon.events._messages import (
     is_same_home,
 )
 from fairlead.daemon.events._status_line import answer_status_line
-from fairlead.errors import FairleadError
+from fairlead.errors import FairleadError, NeedsCaller
 from fairlead.sessions import STATUS_LINE
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from fairlead.daemon.events._plans import PlanSettler
     from fairlead.daemon.sessions._tracker import SessionTracker
 
+T = TypeVar("T")
+
 _THREADS = 4
-_WAITING_THREADS = 32
-"""Threads for events that wait for another process: long waits must not delay other events."""
+_LONG_THREADS = 32
+"""Threads for events that wait for the user's own code: long waits must not delay other events."""
 _TOKEN_LIFETIME = 10.0
 """Seconds within which a launcher asks for the reply that it was told to wait for."""
 _MAX_WAIT = 120_000
@@ -72,14 +74,14 @@ class HookEndpoint:
         self._home = home_of(os.environ, "/")
         self._own_home = (*self._home.values(),)
         self._threads = ThreadPoolExecutor(_THREADS, "events")
-        self._waiting_threads = ThreadPoolExecutor(_WAITING_THREADS, "waiting-events")
-        self._held: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
+        self._long_threads = ThreadPoolExecutor(_LONG_THREADS, "long-events")
+        self._promised: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
         """Replies by the token of the launcher that waits for them."""
         self._last_active = monotonic()
         self.in_progress = 0
 
-    def reply_now(self, request: HookRequest, payload: bytes) -> HookReply | None:
-        """Return the reply if it is known to be quick; `None` means to `await reply(...)`."""
+    def reply_in_loop(self, request: HookRequest, payload: bytes) -> HookReply | None:
+        """Return the reply if it is known to be quick; `None` means to `await reply_in_thread(...)`."""
         if request.home != self._own_home or request.caller.version != self._version:
             declined = self._decline(request)
             if declined is not None:
@@ -88,76 +90,69 @@ class HookEndpoint:
             if request.event == STATUS_LINE:
                 reply: HookReply | None = answer_status_line(self._tracker, request, payload)
             elif request.is_report:
-                reply = self._settler.settle_inline(request, payload)
+                reply = self._settler.settle_in_loop(request, payload)
             else:
-                reply = self._handler.handle_inline(request, payload)
+                reply = self._handler.handle_in_loop(request, payload)
+        except NeedsCaller as error:
+            return self._leave_to_caller(error)
         except (FairleadError, OSError):
-            return None  # `reply` fails in the same way, and reports it
+            return None  # `reply_in_thread` fails in the same way, and reports it
         if reply is not None:
             self._last_active = monotonic()
         return reply
 
-    async def reply(self, request: HookRequest, payload: bytes) -> HookReply:
+    async def reply_in_thread(self, request: HookRequest, payload: bytes) -> HookReply:
         """Return the reply of an event that is handled in a thread."""
         try:
-            reply = await self._reply(request, payload)
-        except NotThisDaemon as error:
-            self._metrics.declined += 1
-            return error_reply(NOT_THIS_DAEMON, str(error))
+            if request.is_report:
+                return await self._in_thread(self._settler.settle, request, payload)
+            return await self._handle_in_thread(request, payload)
+        except NeedsCaller as error:
+            return self._leave_to_caller(error)
         except (FairleadError, OSError) as error:
             self._errors.report(f"an event could not be decided: {error}")
             return error_reply(UNAVAILABLE, str(error))
-        return reply
+
+    async def _handle_in_thread(self, request: HookRequest, payload: bytes) -> HookReply:
+        policy = None
+        if not self._handler.waits_long(request):
+            try:
+                return await self._in_thread(self._handler.handle, request, payload)
+            except NeedsLongWait as wait:
+                policy = wait.policy
+        handle = partial(self._handler.handle, may_wait_long=True, policy=policy)
+        return await self._in_thread(handle, request, payload, self._long_threads)
 
     async def reply_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
         """Return the JSON answer for a client that calls over HTTP itself."""
-        handle, threads = self._handler.handle_as_json, self._waiting_threads
-        document: dict[str, Any] = await self._in_thread(handle, request, payload, threads)
-        return document
+        return await self._in_thread(self._handler.handle_as_json, request, payload, self._long_threads)
 
-    async def _reply(self, request: HookRequest, payload: bytes) -> HookReply:
-        reply: HookReply
-        if request.is_report:
-            reply = await self._in_thread(self._settler.settle, request, payload)
-            return reply
-        policy = None
-        if not self._handler.is_waiting(request):
-            try:
-                reply = await self._in_thread(self._handler.handle, request, payload)
-            except MustWait as wait:
-                policy = wait.policy
-            else:
-                return reply
-        handle = partial(self._handler.handle, may_wait=True, policy=policy)
-        reply = await self._in_thread(handle, request, payload, self._waiting_threads)
-        return reply
-
-    def may_hold(self, request: HookRequest) -> bool:
+    def may_tell_to_wait(self, request: HookRequest) -> bool:
         """Return whether a launcher may be told to wait, because the reply depends on another process."""
-        return not request.is_report and self._handler.is_waiting(request)
+        return not request.is_report and self._handler.waits_long(request)
 
-    def hold(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
+    def tell_to_wait(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
         """Return a 303 that makes the launcher wait for `reply`, which takes longer than launchers wait by themselves.
 
         `undo` is called with the id of the event if `reply` is not delivered.
         """
         token = token_urlsafe(16)
-        self._held[token] = reply, undo
+        self._promised[token] = reply, undo
 
         def expire() -> None:
-            if self._held.pop(token, None) is not None:
+            if self._promised.pop(token, None) is not None:
                 _undo_later(reply, undo)
 
         asyncio.get_running_loop().call_later(_TOKEN_LIFETIME, expire)
         return HookReply(WAIT, token=token, milliseconds=_MAX_WAIT)
 
-    def holds(self, token: str) -> bool:
+    def issued(self, token: str) -> bool:
         """Return whether a launcher was told to wait for a reply by this token."""
-        return token in self._held
+        return token in self._promised
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
         """Return the reply that a launcher was told to wait for."""
-        reply, undo = self._held.pop(token)
+        reply, undo = self._promised.pop(token)
         try:
             return await asyncio.shield(reply)
         except asyncio.CancelledError:  # the launcher has gone; the event is recorded nonetheless
@@ -171,17 +166,25 @@ class HookEndpoint:
     def close(self) -> None:
         """Wait for the events in progress."""
         self._threads.shutdown()
-        self._waiting_threads.shutdown(cancel_futures=True)
+        self._long_threads.shutdown(cancel_futures=True)
 
     async def _in_thread(
-        self, handle: Any, request: HookRequest, payload: bytes, threads: ThreadPoolExecutor | None = None
-    ) -> Any:
+        self,
+        handle: Callable[[HookRequest, bytes], T],
+        request: HookRequest,
+        payload: bytes,
+        threads: ThreadPoolExecutor | None = None,
+    ) -> T:
         self.in_progress += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(threads or self._threads, handle, request, payload)
         finally:
             self.in_progress -= 1
             self._last_active = monotonic()
+
+    def _leave_to_caller(self, error: NeedsCaller) -> HookReply:
+        self._metrics.declined += 1
+        return error_reply(NOT_THIS_DAEMON, str(error))
 
     def _decline(self, request: HookRequest) -> HookReply | None:
         if is_newer(request.caller.version, self._version):

@@ -12,19 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-import msgspec
-
-from fairlead.decide import HookFailed, find_event_policy
-from fairlead.errors import FairleadError
-from fairlead.events import HookOutput
-from fairlead.policy import Notifications, Plan
+from fairlead.decide import find_event_policy
+from fairlead.errors import NeedsCaller
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairlead.clients import Client, ToolKind
     from fairlead.daemon.events._messages import HookReply, HookRequest
-    from fairlead.decide import PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
     from fairlead.journal import CommandsRecord, EventRecord
     from fairlead.policy import FileChange, Guards
@@ -40,23 +36,19 @@ Kind = Literal["gate", "contributor", "observer"]
 _ORDER: tuple[Kind, ...] = ("gate", "contributor", "observer")
 
 
-class NotThisDaemon(FairleadError):
-    """Only the caller's own process can decide this event."""
-
-
-class MustWait(Exception):
-    """An extension has to wait for another process, and this thread may not."""
+class NeedsLongWait(Exception):
+    """An extension has to wait for the user's own code, and this thread may not wait that long."""
 
     policy: PolicyContext | None = None
     """The policy of the event. It must not be looked up again: messages about it are shown to the user once."""
 
 
 class EventContext:
-    """What is looked up once for an event and shared by all extensions."""
+    """What is looked up once for an event and shared by all extensions, and what they find out for each other."""
 
     __slots__ = (
-        *("changes", "client", "cwd", "event", "guards", "has_waited", "inline", "is_blocked", "may_wait", "payload"),
-        *("policy", "request", "tool_kind", "unchanged"),
+        *("changes", "client", "cwd", "event", "guards", "has_waited_long", "hook_cause", "is_blocked", "may_wait"),
+        *("may_wait_long", "payload", "policy", "request", "start_wait", "tool_kind", "unchanged"),
     )
 
     def __init__(
@@ -65,34 +57,38 @@ class EventContext:
         request: HookRequest,
         client: Client,
         *,
-        inline: bool,
+        may_wait: bool,
         payload: bytes = b"",
-        may_wait: bool = False,
+        may_wait_long: bool = False,
         policy: PolicyContext | None = None,
     ) -> None:
         """Look up the policy, unless it is given.
 
-        Raises `NotThisDaemon` if the event's folder is relative to the caller's folder. With `inline`, raises
-        `NotCached` if the policy is not in memory.
+        Raises `NeedsCaller` if the event's folder is relative to the caller's folder. Without `may_wait`,
+        raises `NeedsThread` if the policy is not in memory.
         """
         self.event = event
         self.request = request
         self.client = client
         self.cwd = event.cwd or request.cwd
         """The agent's working directory."""
-        self.inline = inline
-        """Whether the event is handled in the event loop: then nothing may block."""
-        self.payload = payload
         self.may_wait = may_wait
-        """Whether this thread may wait for another process. If not, an extension that has to wait raises `MustWait`."""
-        self.has_waited = False
-        """Whether an extension has waited for another process."""
+        """Whether this thread may wait: for the disk, a lock or git. If not, what has to wait raises `NeedsThread`."""
+        self.payload = payload
+        self.may_wait_long = may_wait_long
+        """Whether it may also wait for the user's own code. If not, an extension that has to raises `NeedsLongWait`."""
+        self.has_waited_long = False
+        """Whether an extension has waited for the user's own code."""
         self.is_blocked = False
         """Whether an extension that was asked earlier has blocked the event."""
         self.guards: Guards | None = None
         """The compiled guards of the policy, once `PolicyGate` was asked."""
         self.changes: list[FileChange] = []
         """The files that a tool call changes according to the guards, once these were asked."""
+        self.hook_cause: HookCause | None = None
+        """Which of the user's own hooks has decided or failed, once these were asked."""
+        self.start_wait: StartWait | None = None
+        """Makes the launcher wait, if the event is not blocked. Set by the extension whose decision `waits`."""
         self.unchanged: object = None
         """The project whose protected files were just found unchanged."""
         self.tool_kind: ToolKind = "other"
@@ -102,43 +98,10 @@ class EventContext:
 
     def _find_policy(self) -> PolicyContext:
         if not self.cwd.startswith("/"):
-            raise NotThisDaemon("the working directory is relative to the caller's")
+            raise NeedsCaller("the working directory is relative to the caller's")
         caller = self.request.caller
         process = caller.pid, caller.start
-        return find_event_policy(self.event, self.cwd, project=caller.project, process=process, cached_only=self.inline)
-
-
-class Reaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What an extension returns for an event: an output, a plan to run, or a wait."""
-
-    output: HookOutput = HookOutput()
-    log: tuple[str, ...] = ()
-    """Lines for stderr."""
-    plan: Plan | None = None
-    """Commands that the caller runs. A block drops them."""
-    notifications: Notifications | None = None
-    start_wait: StartWait | None = None
-    """Called if the reply lets the agent stop; returns the reply that makes it wait instead."""
-    undoable: bool = False
-    """The output must be undone if the reply is not delivered."""
-    decided_by: str = ""
-    """The user's hook that has decided, for the journal."""
-    failure: HookFailed | None = None
-    """A failure of the user's hooks that blocks nothing, for the journal."""
-
-    def merge(self, other: Reaction) -> Reaction:
-        """Return both reactions as one."""
-        output = self.output.merge(other.output)
-        return Reaction(
-            output=output,
-            log=self.log + other.log,
-            plan=None if output.blocked else self.plan or other.plan,
-            notifications=self.notifications or other.notifications,
-            start_wait=self.start_wait or other.start_wait,
-            undoable=self.undoable or other.undoable,
-            decided_by=other.decided_by or self.decided_by,
-            failure=self.failure or other.failure,
-        )
+        return find_event_policy(self.event, self.cwd, project=caller.project, process=process, may_wait=self.may_wait)
 
 
 class EventExtension:
@@ -152,12 +115,12 @@ class EventExtension:
     recorded_events: frozenset[str] | None = None
     """The events for which `after_record` is called; `None` means all."""
 
-    def may_block(self, context: EventContext) -> bool:
-        """Return whether `before_reply` may wait for a disk or a lock. Must not wait: the event loop calls this."""
+    def needs_thread(self, context: EventContext) -> bool:
+        """Return whether `before_reply` may have to wait. Must not wait itself: the event loop calls this."""
         return False
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
-        """React to an event before it is answered. Not called for a contributor if the event is blocked already."""
+    def before_reply(self, context: EventContext) -> Decision | None:
+        """Decide an event before it is answered. Not called for a contributor if the event is blocked already."""
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Handle an event that was just recorded. `event` is `None` if it was not parsed in this process.
@@ -177,9 +140,9 @@ class Subscribers(NamedTuple):
 
     tool_kind: ToolKind
     """The kind of the event's tool."""
-    may_block: tuple[Callable[[EventContext], bool], ...]
-    gates: tuple[Callable[[EventContext], Reaction | None], ...]
-    contributors: tuple[Callable[[EventContext], Reaction | None], ...]
+    needs_thread: tuple[Callable[[EventContext], bool], ...]
+    gates: tuple[Callable[[EventContext], Decision | None], ...]
+    contributors: tuple[Callable[[EventContext], Decision | None], ...]
 
 
 class ExtensionRegistry:
@@ -230,10 +193,10 @@ class ExtensionRegistry:
             if (extension.events is None or event_name in extension.events)
             and (tool is None or extension.tool_kinds is None or kind in extension.tool_kinds)
         ]
-        blocking = self._implementing("may_block")
+        waiting = self._implementing("needs_thread")
         subscribers = Subscribers(
             kind,
-            tuple(extension.may_block for extension in reacting if extension in blocking),
+            tuple(extension.needs_thread for extension in reacting if extension in waiting),
             tuple(extension.before_reply for extension in reacting if extension.kind == "gate"),
             tuple(extension.before_reply for extension in reacting if extension.kind == "contributor"),
         )

@@ -8,30 +8,29 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fairlead.clients import UnknownClientError, client_named, client_or_default, known_clients
-from fairlead.daemon.events._extension import EventContext, MustWait, NotThisDaemon, Reaction
+from fairlead.daemon.events._extension import EventContext, NeedsLongWait
 from fairlead.daemon.events._messages import EMPTY_REPLY, OK, PLAN, HookReply
 from fairlead.daemon.events._plans import plan_reply
-from fairlead.decide import Decision, settle, verdict_of
-from fairlead.errors import FairleadError
-from fairlead.events import HookOutput
+from fairlead.decide import NO_DECISION, settle, verdict_of
+from fairlead.errors import FairleadError, NeedsCaller, NeedsThread
+from fairlead.events import NO_OPINION, HookOutput
 from fairlead.journal import event_record
-from fairlead.policy import NotCached, NotInterruptible
 
 if TYPE_CHECKING:
     from fairlead.clients import Client
     from fairlead.daemon.events._extension import ExtensionRegistry
     from fairlead.daemon.events._messages import HookRequest
     from fairlead.daemon.events._recorder import EventRecorder
-    from fairlead.decide import PolicyContext
+    from fairlead.decide import Decision, HookCause, PolicyContext
     from fairlead.events import Event
 
     _EventKey = tuple[str, str]
     """The caller's folder and the event's name."""
 
-_MAX_INLINE_PAYLOAD = 16 * 1024
-_MAX_INLINE_COMMAND = 2 * 1024
+_MAX_LOOP_PAYLOAD = 16 * 1024
+_MAX_LOOP_COMMAND = 2 * 1024
 """Bytes of a payload with a shell command, which takes longest to analyse."""
-_MAX_INLINE_SECONDS = 0.002
+_MAX_LOOP_SECONDS = 0.002
 _MAX_THREAD_SECONDS = 0.25
 """Seconds of an event in a thread after which the next one is not tried in the event loop. Threads wait for others."""
 _MIN_PAUSE = 1.0
@@ -43,67 +42,65 @@ _MAX_LEFT = 256
 
 
 class EventHandler:
-    """Asks the extensions, merges their reactions, records the event and returns the reply."""
+    """Asks the extensions, merges their decisions, records the event and returns the reply."""
 
     def __init__(self, extensions: ExtensionRegistry, recorder: EventRecorder) -> None:
         self._extensions = extensions
         self._recorder = recorder
         list(known_clients())  # load them now, and not at the first event
         self._durations = _Durations()
-        self._waiting: set[_EventKey] = set()
-        """Folders and event names whose last event waited for another process."""
+        self._long_waits: set[_EventKey] = set()
+        """Folders and event names whose last event waited for the user's own code."""
         self._left: dict[int, EventContext] = {}
         """Events that the event loop has parsed and left to a thread, by the identity of the request."""
 
-    def handle_inline(self, request: HookRequest, payload: bytes) -> HookReply | None:
+    def handle_in_loop(self, request: HookRequest, payload: bytes) -> HookReply | None:
         """Handle an event in the event loop if that is faster than starting a thread; else return `None`.
 
         It is faster for a small payload, a cached policy, and a folder in which events of this name were quick.
         """
         client, size, key = request.known_client, len(payload), (request.cwd, request.event)
-        if client is None or size > _MAX_INLINE_PAYLOAD or not self._durations.are_quick(key):
+        if client is None or size > _MAX_LOOP_PAYLOAD or not self._durations.are_quick(key):
             return None
-        if size > _MAX_INLINE_COMMAND and client.shell_mark in payload:
+        if size > _MAX_LOOP_COMMAND and client.shell_mark in payload:
             return None
         delay = self._durations.delay_before(key)
         started = perf_counter()
         try:
-            reply = self._handle(request, client, payload, started, inline=True)
-        except (NotCached, NotInterruptible):
+            reply = self._handle(request, client, payload, started, may_wait=False)
+        except NeedsThread:
             return None
-        except MustWait:
-            self._note_waiting(request)
+        except NeedsLongWait:
+            self._note_long_wait(request)
             return None
-        if delay is not None or perf_counter() - started > _MAX_INLINE_SECONDS:
+        if delay is not None or perf_counter() - started > _MAX_LOOP_SECONDS:
             self._durations.note(key, perf_counter() - started, delay)
         return reply
 
-    def is_waiting(self, request: HookRequest) -> bool:
-        """Return whether the last event like this one had to wait for another process."""
-        return (request.cwd, request.event) in self._waiting
+    def waits_long(self, request: HookRequest) -> bool:
+        """Return whether the last event like this one had to wait for the user's own code."""
+        return (request.cwd, request.event) in self._long_waits
 
     def handle(
-        self, request: HookRequest, payload: bytes, *, may_wait: bool = False, policy: PolicyContext | None = None
+        self, request: HookRequest, payload: bytes, *, may_wait_long: bool = False, policy: PolicyContext | None = None
     ) -> HookReply:
         """Decide and record an event, and return the reply.
 
-        Raises `NotThisDaemon` if only the caller's process can decide the event. Without `may_wait`, raises `MustWait`
-        if an extension has to wait for another process; the second call then gets the `policy` of that error.
+        Raises `NeedsCaller` if only the caller's process can decide the event. Without `may_wait_long`, raises
+        `NeedsLongWait` if an extension has to wait for the user's own code; the second call then gets the `policy` of
+        that error.
         """
         try:
             client = request.known_client or client_named(request.client)
         except UnknownClientError:
-            raise NotThisDaemon(f"unknown client: {request.client}") from None
+            raise NeedsCaller(f"unknown client: {request.client}") from None
         try:
-            reply = self._handle(
-                request, client, payload, perf_counter(), inline=False, may_wait=may_wait, policy=policy
+            return self._handle(
+                request, client, payload, perf_counter(), may_wait=True, may_wait_long=may_wait_long, policy=policy
             )
-        except MustWait:
-            self._note_waiting(request)
+        except NeedsLongWait:
+            self._note_long_wait(request)
             raise
-        except NotInterruptible as slow:
-            raise NotThisDaemon(str(slow)) from None
-        return reply
 
     def _handle(
         self,
@@ -112,8 +109,8 @@ class EventHandler:
         payload: bytes,
         started: float,
         *,
-        inline: bool,
-        may_wait: bool = False,
+        may_wait: bool,
+        may_wait_long: bool = False,
         policy: PolicyContext | None = None,
     ) -> HookReply:
         left = self._left.pop(id(request), None)
@@ -122,35 +119,37 @@ class EventHandler:
         except FairleadError as error:
             return self._reject(request, client, payload, error, started)
         policy = left.policy if left is not None and policy is None else policy
-        context = EventContext(event, request, client, inline=inline, payload=payload, may_wait=may_wait, policy=policy)
+        context = EventContext(
+            event, request, client, may_wait=may_wait, payload=payload, may_wait_long=may_wait_long, policy=policy
+        )
         try:
-            reaction = self._react(context)
-        except MustWait as wait:
+            decision = self._decide(context)
+        except NeedsLongWait as wait:
             wait.policy = context.policy
             raise
-        except (NotCached, NotInterruptible):
-            if inline:
-                self._leave_to_thread(context)
+        except NeedsThread:
+            self._leave_to_thread(context)
             raise
-        reply = EMPTY_REPLY if reaction is None else _reply(context, reaction, payload)
-        if may_wait and not context.has_waited:
-            self._waiting.discard((request.cwd, request.event))
-        elif not inline and not may_wait:
+        reply = EMPTY_REPLY if decision is NO_DECISION else _reply(context, decision, payload)
+        if may_wait_long and not context.has_waited_long:
+            self._long_waits.discard((request.cwd, request.event))
+        elif may_wait and not may_wait_long:
             self._durations.note_in_thread((request.cwd, request.event), perf_counter() - started)
-        steps = len(reaction.plan.steps) if reaction is not None and reaction.plan is not None else 0
+        steps = 0 if decision.plan is None else len(decision.plan.steps)
         try:
-            recorded, hook = (reply, "") if reaction is None else _recorded(event, reply, reaction)
-            self._record(request, payload, event, recorded, steps, started, hook, inline=inline)
+            self._record(
+                request, payload, event, reply, started, cause=context.hook_cause, steps=steps, may_wait=may_wait
+            )
         except (FairleadError, OSError):
             self._extensions.undo(request.id)
             raise
         return reply
 
-    def _note_waiting(self, request: HookRequest) -> None:
+    def _note_long_wait(self, request: HookRequest) -> None:
         key = request.cwd, request.event
-        if len(self._waiting) >= _MAX_EVENT_KEYS:
-            self._waiting.clear()
-        self._waiting.add(key)
+        if len(self._long_waits) >= _MAX_EVENT_KEYS:
+            self._long_waits.clear()
+        self._long_waits.add(key)
         self._durations.forget(key)
 
     def handle_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
@@ -160,44 +159,43 @@ class EventHandler:
         """
         started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
-        reaction = Reaction()
+        cause: HookCause | None = None
         try:
             event = client.parse(payload, request.event)
-            context = EventContext(event, request, client, inline=False, payload=payload, may_wait=True)
-            reaction = self._react(context) or Reaction()
-            output = _output_without_caller(event, reaction)
+            context = EventContext(event, request, client, may_wait=True, payload=payload, may_wait_long=True)
+            decision = self._decide(context)
+            cause = context.hook_cause
+            output = _output_without_caller(event, decision)
         except Exception as error:  # the client takes an error for consent
             output = HookOutput.deny(f"fairlead cannot decide: {error}")
         document = client.to_json(event, output) if event else client.refuse_json(request.event, output.reason or "")
-        reply, hook = HookReply(OK, verdict=verdict_of(output), reason=output.reason or ""), reaction.decided_by
-        if event is not None:
-            reply, hook = _recorded(event, reply, reaction)
+        reply = HookReply(OK, verdict=verdict_of(output), reason=output.reason or "")
         try:
-            self._record(request, payload, event, reply, 0, started, hook)
+            self._record(request, payload, event, reply, started, cause=cause)
         except (FairleadError, OSError) as error:
             document = client.refuse_json(request.event, f"fairlead cannot record the event: {error}")
         return document
 
-    def _react(self, context: EventContext) -> Reaction | None:
+    def _decide(self, context: EventContext) -> Decision:
         """Ask the extensions in their order. Once one has blocked the event, no contributor is asked."""
-        kind, blocking, gates, contributors = self._extensions.subscribers(context.event, context.client)
+        kind, needing, gates, contributors = self._extensions.subscribers(context.event, context.client)
         context.tool_kind = kind
-        if context.inline:
-            for may_block in blocking:
-                if may_block(context):
-                    raise NotCached
-        merged: Reaction | None = None
+        if not context.may_wait:
+            for needs_thread in needing:
+                if needs_thread(context):
+                    raise NeedsThread
+        merged = NO_DECISION
         for before_reply in gates:
-            reaction = before_reply(context)
-            if reaction is not None:
-                merged = reaction if merged is None else merged.merge(reaction)
-                context.is_blocked = merged.output.blocked
+            decision = before_reply(context)
+            if decision is not None and decision is not NO_DECISION:
+                merged = decision if merged is NO_DECISION else merged.merge(decision)
+                context.is_blocked = merged.output is not NO_OPINION and merged.output.blocked
         for before_reply in contributors:
             if context.is_blocked:
                 break
-            reaction = before_reply(context)
-            if reaction is not None:
-                merged = reaction if merged is None else merged.merge(reaction)
+            decision = before_reply(context)
+            if decision is not None:
+                merged = decision if merged is NO_DECISION else merged.merge(decision)
                 context.is_blocked = merged.output.blocked
         return merged
 
@@ -213,21 +211,24 @@ class EventHandler:
         answer = client.refuse(request.event, payload, f"fairlead: {error}")
         stderr = f"{answer.stderr}\n".encode(errors="replace") if answer.stderr else b""
         reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict="failed", reason=str(error))
-        self._record(request, payload, None, reply, 0, started)
+        self._record(request, payload, None, reply, started)
         return reply
 
-    def _record(  # noqa: PLR0917 - one parameter a field
+    def _record(
         self,
         request: HookRequest,
         payload: bytes,
         event: Event | None,
         reply: HookReply,
-        steps: int,
         started: float,
-        hook: str = "",
         *,
-        inline: bool = False,
+        cause: HookCause | None = None,
+        steps: int = 0,
+        may_wait: bool = True,
     ) -> None:
+        verdict, reason, hook = reply.verdict, reply.reason, ""
+        if cause is not None and event is not None:
+            verdict, reason, hook = cause.recorded(event, verdict, reason)
         record = event_record(
             request.id,
             request.event,
@@ -235,19 +236,19 @@ class EventHandler:
             event,
             client=request.client,
             route="daemon",
-            verdict=reply.verdict,
+            verdict=verdict,
             exit_code=reply.exit,
-            reason=reply.reason,
+            reason=reason,
             seconds=perf_counter() - started,
             steps=steps,
             hook=hook,
             caller=request.caller,
             is_valid=event is not None and request.is_read_strictly,
         )
-        if inline:
-            self._recorder.write_later(record, event)
-        else:
+        if may_wait:
             self._recorder.write(record, event)
+        else:
+            self._recorder.write_later(record, event)
 
 
 class _Durations:
@@ -276,7 +277,7 @@ class _Durations:
         """Note how long an event took in the event loop. If other programs ran meanwhile, it was not slow."""
         if delay_before is not None:
             seconds -= _run_delay() - delay_before
-        if seconds <= _MAX_INLINE_SECONDS:
+        if seconds <= _MAX_LOOP_SECONDS:
             self._slow.pop(key, None)
         else:
             self._pause(key, is_first=delay_before is None)
@@ -310,21 +311,13 @@ def _run_delay() -> float:
         return 0.0
 
 
-def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookReply:
+def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookReply:
     """Return the reply with the client's answer; or with a plan, if the caller has to run or send something first."""
     event, request = context.event, context.request
-    decision = Decision(
-        output=reaction.output,
-        log=reaction.log,
-        plan=reaction.plan,
-        notifications=reaction.notifications,
-        waits=reaction.start_wait is not None,
-        undoable=reaction.undoable,
-    )
-    undo_id = request.id if reaction.undoable else ""
-    receipt = undo_id if request.receipts else ""
-    if reaction.plan is not None and reaction.plan.steps:
+    undo_id = request.id if decision.undoable else ""
+    if decision.plan is not None and decision.plan.steps:
         return plan_reply(context, decision, payload, undo_id)
+    receipt = undo_id if request.receipts else ""
     settled = settle(event, decision)
     verdict, reason = settled.verdict, settled.reason
     if settled.notes:
@@ -334,22 +327,14 @@ def _reply(context: EventContext, reaction: Reaction, payload: bytes) -> HookRep
     lines = [*settled.log, answer.stderr] if answer.stderr else settled.log
     stderr = "".join(f"{line}\n" for line in lines).encode(errors="replace")
     reply = HookReply(OK, answer.exit_code, answer.stdout, stderr, verdict, reason, undo_id, receipt)
-    if reaction.start_wait is not None and verdict != "blocked":
-        return reaction.start_wait(reply)
+    if context.start_wait is not None and verdict != "blocked":
+        return context.start_wait(reply)
     return reply
 
 
-def _recorded(event: Event, reply: HookReply, reaction: Reaction) -> tuple[HookReply, str]:
-    """Return the reply as the journal records it, and the user's hook that has decided or failed."""
-    if reaction.failure is None:
-        return reply, reaction.decided_by
-    verdict, reason, hook = reaction.failure.recorded(event, reply.verdict, reply.reason, reaction.decided_by)
-    return msgspec.structs.replace(reply, verdict=verdict, reason=reason), hook
-
-
-def _output_without_caller(event: Event, reaction: Reaction) -> HookOutput:
-    """Return the output of a reaction whose commands cannot be run."""
-    if reaction.plan is not None and reaction.plan.steps:
+def _output_without_caller(event: Event, decision: Decision) -> HookOutput:
+    """Return the output of a decision whose commands cannot be run."""
+    if decision.plan is not None and decision.plan.steps:
         text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
-        return reaction.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
-    return settle(event, Decision(output=reaction.output, log=reaction.log, plan=reaction.plan)).output
+        return decision.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))
+    return settle(event, decision).output

@@ -118,7 +118,8 @@ class UnixListener:
         The extensions handle the records after the replies: launchers wait only for the decision and its record.
         """
         decided: list[tuple[HookConnection, HookReply | None]] = []
-        with shared_lookups():
+        shared_lookups.stamps = {}
+        try:
             self.recorder.collect()
             for connection in ready:
                 try:
@@ -126,6 +127,8 @@ class UnixListener:
                 except Exception as error:  # it must not keep the others from their reply
                     self._report(error)
             unwritten = self.recorder.flush()
+        finally:
+            shared_lookups.stamps = None
         for connection, reply in decided:
             try:
                 connection.answer(reply, unwritten)
@@ -278,7 +281,7 @@ class HookConnection:
         if self._request is None:
             return None
         try:
-            return self._listener.endpoint.reply_now(*self._request)
+            return self._listener.endpoint.reply_in_loop(*self._request)
         except BaseException:
             self._close()  # without a reply the launcher decides without a daemon
             raise
@@ -301,12 +304,12 @@ class HookConnection:
     async def _serve_slowly(self, request: HookRequest, payload: bytes) -> None:
         endpoint = self._listener.endpoint
         try:
-            reply = self._listener.loop.create_task(endpoint.reply(request, payload))
+            reply = self._listener.loop.create_task(endpoint.reply_in_thread(request, payload))
             done, _ = await asyncio.wait((reply,), timeout=_MAX_REPLY if request.launched else None)
-            if done or not endpoint.may_hold(request):
+            if done or not endpoint.may_tell_to_wait(request):
                 self._send(await reply, acks=request.acks)
             else:
-                self._send(endpoint.hold(reply, self._listener.extensions.undo), acks=False)
+                self._send(endpoint.tell_to_wait(reply, self._listener.extensions.undo), acks=False)
         except BaseException:
             self._close()
             raise
@@ -372,7 +375,7 @@ class HookConnection:
     def _wait(self, token: str, acks: bool) -> None:  # noqa: FBT001 - as `parse_wait_request` returns it
         """Reply when a wait ends. A launcher that closes the connection no longer waits, and has printed nothing."""
         sources = self._listener.commands, self._listener.endpoint, self._listener.answers
-        source = next((candidate for candidate in sources if candidate.holds(token)), self._listener.idle)
+        source = next((candidate for candidate in sources if candidate.issued(token)), self._listener.idle)
         task = self._listener.loop.create_task(source.wait(token, lambda: self._is_closed))
         self._may_close = False  # shutdown ends the wait, which sends the reply
 

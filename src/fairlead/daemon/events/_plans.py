@@ -14,9 +14,8 @@ import msgspec
 from fairlead.clients import client_named
 from fairlead.daemon.events._messages import OK, PLAN, HookReply
 from fairlead.decide import begin_unchecked_stop, settle, verdict_of, would_block
-from fairlead.errors import BLOCKED
+from fairlead.errors import BLOCKED, NeedsThread
 from fairlead.execute import FileChanges, commands_record, encode_steps, read_report
-from fairlead.policy import NotCached
 from fairlead.process import CANCELLED, CancellationToken
 
 if TYPE_CHECKING:
@@ -35,15 +34,18 @@ if TYPE_CHECKING:
 
 
 def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_id: str) -> HookReply:
-    """Return the reply that makes the caller run a plan. Raises `NotCached` in the event loop if that needs git."""
+    """Return the reply that makes the caller run a plan. Raises `NeedsThread` in the event loop if that needs git."""
     plan, request = decision.plan, context.request
     document = msgspec.json.encode(decision)
     is_blocking = plan is not None and would_block(plan)
     steps = None
     if plan is not None and request.runs_steps:
-        if context.inline and any(step.when for step in plan.steps):
-            raise NotCached
-        steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), _condition(plan))
+        is_wanted = None
+        if any(step.when for step in plan.steps):
+            if not context.may_wait:
+                raise NeedsThread
+            is_wanted = _condition()
+        steps = encode_steps(plan, payload, context.client.command_payload(context.event, payload), is_wanted)
     if plan is not None and is_blocking and not steps and plan.event_name == "Stop":
         output = begin_unchecked_stop(plan)
         if output is not None:
@@ -57,10 +59,8 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
     )
 
 
-def _condition(plan: Plan) -> Callable[[Step], bool]:
+def _condition() -> Callable[[Step], bool]:
     """Return a function that returns whether a step applies to the files that have changed."""
-    if not any(step.when for step in plan.steps):
-        return lambda _: True
     changes = FileChanges(inf, CancellationToken())
     return lambda step: not step.when or changes.match(step.folder, step.when, loose=step.loose_when)
 
@@ -73,7 +73,7 @@ class PlanSettler:
         self._errors = errors
         self._resume = resume
 
-    def settle_inline(self, request: HookRequest, data: bytes) -> HookReply | None:
+    def settle_in_loop(self, request: HookRequest, data: bytes) -> HookReply | None:
         """Settle in the event loop; return `None` if the user has to be notified, or the agent has to wait."""
         report = read_report(data)
         is_slow = report.decision.waits or report.decision.notifications is not None

@@ -72,7 +72,7 @@ class App:
         request = read_request(*read_target(name, scope["query_string"]), scope["headers"], is_report=is_report)
         payload = await _body(receive)
         endpoint = self._daemon.endpoint
-        await _send(send, endpoint.reply_now(request, payload) or await endpoint.reply(request, payload))
+        await _send(send, endpoint.reply_in_loop(request, payload) or await endpoint.reply_in_thread(request, payload))
 
 
 class _Disconnected(Exception):

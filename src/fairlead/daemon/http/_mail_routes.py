@@ -286,7 +286,7 @@ class MailApi:
             mail.tasks,
             now,
             target.message,
-            self._turns.held,
+            self._turns.withheld,
             listening.__contains__,
             self._team.service,
         )

@@ -1,7 +1,7 @@
 """The leases of other hosts in memory, as leases on files in the checkouts of this host.
 
 The caller of `RemoteLeases.replace` has verified them. A lease names the identity of its repository and a path in it.
-The checkout of a folder is cached for a minute. If it is not cached, an event raises `NotCached` and is handled again
+The checkout of a folder is cached for a minute. If it is not cached, an event raises `NeedsThread` and is handled again
 in a thread.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fairlead.daemon.leases._repository import Checkout, find_checkout
+from fairlead.errors import NeedsThread
 from fairlead.leases import Holder, Lease, LeaseError, LeaseTable, TeamGrant
-from fairlead.policy import NotCached
 from fairlead.sessions import find_git_folders
 
 if TYPE_CHECKING:
@@ -115,22 +115,25 @@ class RemoteLeases:
 
     # -- files -----------------------------------------------------------------------------------------
 
-    def covering(self, target: ResolvedPath, *, cached_only: bool = False) -> list[Lease]:
-        """Return the leases on a file, or on a folder above it. Raises `NotCached` if `cached_only`."""
+    def covering(self, target: ResolvedPath, *, may_wait: bool = True) -> list[Lease]:
+        """Return the leases on a file, or on a folder above it.
+
+        Without `may_wait`, raises `NeedsThread` if the checkout of a folder is not cached.
+        """
         leases: list[Lease] = []
         at, version = time.monotonic(), self.version
         for name in target.names:
             folder = name if target.is_folder else name[: name.rfind("/")] or "/"
             known = self._by_folder.get(folder)
             if known is None or known[0] < at or known[1] != version:
-                known = self._find_table(folder, version, cached_only=cached_only)
+                known = self._find_table(folder, version, may_wait=may_wait)
             if known[2] is not None:
                 leases += known[2].covering(target)
         return self._in_force({lease.id: lease for lease in leases}.values()) if leases else []
 
-    def _find_table(self, folder: str, version: int, *, cached_only: bool) -> _FolderTable:
+    def _find_table(self, folder: str, version: int, *, may_wait: bool) -> _FolderTable:
         """Return the leases on files of the checkout in which a folder is, and when this result expires."""
-        checkout = self.checkout(folder, cached_only=cached_only)
+        checkout = self.checkout(folder, may_wait=may_wait)
         has_leases = checkout is not None and checkout.project in self._by_project
         table = self._table(checkout) if checkout is not None and has_leases else None
         if len(self._by_folder) >= _MAX_FOLDERS:
@@ -152,16 +155,16 @@ class RemoteLeases:
         """Return the leases on files of a checkout that have not expired."""
         return LeaseTable(self._in_force(self._table(checkout).leases))
 
-    def checkout(self, folder: str, *, cached_only: bool = False) -> Checkout | None:
+    def checkout(self, folder: str, *, may_wait: bool = True) -> Checkout | None:
         """Return the checkout in which a folder is, from the cache if possible; None if there is none.
 
-        Raises `NotCached` if `cached_only`.
+        Without `may_wait`, raises `NeedsThread` if it is not cached.
         """
         known, at = self._folders.get(folder), time.monotonic()
         if known is not None and known[0] > at:
             return known[1]
-        if cached_only:
-            raise NotCached
+        if not may_wait:
+            raise NeedsThread
         return self.look_up(folder)
 
     def look_up(self, folder: str) -> Checkout | None:

@@ -41,11 +41,8 @@ class EventAgents:
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
-        self._known: set[tuple[str, str]] = set()
-
-    def is_known(self, session: str, agent_id: str) -> bool:
-        """Return whether the agent of a session or a subagent was looked up before. Never blocks."""
-        return (session, agent_id) in self._known
+        self.known: set[tuple[str, str]] = set()
+        """Sessions and subagents whose agents were looked up before."""
 
     def of_event(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
         """Return the agent of an event; create it if it does not exist."""
@@ -56,7 +53,7 @@ class EventAgents:
             is_start = event.source in _STARTS
         else:
             agent = service.find_by_session(session, agent_id)
-            if agent is not None and not agent.ended and self.is_known(session, agent_id):
+            if agent is not None and not agent.ended and (session, agent_id) in self.known:
                 return agent
             if service.find_by_session(session) is None and (started := self._tracker.known(session)) is not None:
                 self._continue_agent(service, started)
@@ -104,9 +101,9 @@ class EventAgents:
         agent = service.ensure_agent(
             session, agent_id=agent_id, agent_type=agent_type, project=project_of(folder), is_start=is_start
         )
-        if len(self._known) >= _MAX_KNOWN:
-            self._known.clear()
-        self._known.add((session, agent_id))
+        if len(self.known) >= _MAX_KNOWN:
+            self.known.clear()
+        self.known.add((session, agent_id))
         return service.revive(agent) if agent.ended else agent
 
     def _replace_predecessor(self, service: MessageService, event: SessionStart, request: HookRequest) -> None:

@@ -19,12 +19,12 @@ from fairlead.clients import client_named
 from fairlead.daemon.events._extension import EventContext
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
 from fairlead.daemon.mail._receipts import reader_pid, unique_showing
-from fairlead.daemon.mail._turn_limit import TurnLimiter, send_hold_notices
+from fairlead.daemon.mail._turn_limit import TurnLimiter, send_withheld_notices
 from fairlead.decide import WAKE_EVENTS, find_event_policy, idle_settings
+from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, Stop, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.mail import MailError, incomplete, render
-from fairlead.policy import NotCached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,13 +71,13 @@ class IdlePolicy:
         """Return the settings for the agent of an event when it is idle."""
         return idle_settings(context.event, context.policy, context.request.env)
 
-    def may_wait(self, agent: Agent, context: EventContext) -> bool:
+    def may_stay(self, agent: Agent, context: EventContext) -> bool:
         """Return whether an agent may wait, without reading a file. True if that is not known."""
         if self._mail.stay_of(agent) != "no":
             return True
         try:
             return self.settings(context).stay != "no"
-        except NotCached:
+        except NeedsThread:
             return True
 
     def waits_always(self, event: Stop) -> bool:
@@ -109,7 +109,7 @@ class IdlePolicy:
         queued = [message for _, message in service.inbox(agent, stages=("queued",), limit=_MAX_COMPARED)]
         reason, is_new = self.turns.check(agent.id, queued, settings, time())
         if is_new:
-            send_hold_notices(service, agent, queued, reason)
+            send_withheld_notices(service, agent, queued, reason)
         return not reason
 
     def reset_turns(self, event: UserPromptSubmit) -> None:
@@ -215,7 +215,7 @@ class IdlePolicy:
             return HookReply(OK, stdout=wait.stdout)
         try:
             agent = await self._mail.run(self._mail.agents.of_event, service, wait.event, wait.request)
-            with self._mail.waiters.held(wait, agent.id) as waiter:
+            with self._mail.waiters.waiting_with_token(wait, agent.id) as waiter:
                 return await self._wait(service, agent, wait, waiter, is_disconnected)
         except Exception as error:  # without a reply the launcher would ask again and again
             self._errors.report(f"an agent cannot wait for mail: {error}")
@@ -234,7 +234,7 @@ class IdlePolicy:
             return HookReply(OK)
         while end in {"mail", "time"}:
             has_mail = service.queued_count(agent)
-            if has_mail and self._mail.must_hold(wait):
+            if has_mail and self._mail.must_withhold(wait):
                 end = await waiter.wait(_TURN_CHECK)
                 continue
             reply = await self._deliver(service, agent, wait, is_disconnected) if has_mail else None
@@ -311,7 +311,7 @@ def _should_wake(event: Event, request: HookRequest) -> bool:
 
 def _context(event: Event, request: HookRequest) -> EventContext:
     """Return the context of an event that another process has answered."""
-    return EventContext(event, request, client_named(request.client), inline=False, policy=_policy(event, request))
+    return EventContext(event, request, client_named(request.client), may_wait=True, policy=_policy(event, request))
 
 
 def _policy(event: Event, request: HookRequest) -> PolicyContext:

@@ -70,8 +70,8 @@ class MailCall(msgspec.Struct, frozen=True):
     now: float
     message: int = 0
     """The message id in the path."""
-    held: Callable[[int, Message | None], str] = lambda *_: ""
-    """Returns the reason why the mail of an agent, or one message to it, is held."""
+    withheld: Callable[[int, Message | None], str] = lambda *_: ""
+    """Returns the reason why the mail of an agent, or one message to it, is withheld."""
     is_listening: Callable[[int], bool] = bool
     """Returns whether the agent with an id waited for mail when the operation was called."""
     team: TeamView | None = None
@@ -236,7 +236,7 @@ def agents(call: MailCall, request: documents.AgentsRequest) -> dict[str, Any]:
         agents = [agent for agent in agents if not has_ended(agent, session_of(agent, call.sessions))]
     rows = agent_documents(agents, call.service.mail_counts(), call.sessions, call.now, call.is_listening)
     for agent, row in zip(agents, rows, strict=True):
-        row["held"] = call.held(agent.id, None)
+        row["held"] = call.withheld(agent.id, None)
     return {"project": project, "agents": rows, "hosts": host_documents(call.team, project, call.now)}
 
 
@@ -248,7 +248,7 @@ def status(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
         "how": call.caller.how,
         "agent": agent_document(service.current(agent), counts, session_of(agent, call.sessions), call.now),
         "urgent": service.queued_count(agent, urgent_only=True),
-        "held": call.held(agent.id, None),
+        "held": call.withheld(agent.id, None),
         "owes": [inbox_document(*owed) for owed in service.unanswered_by(agent)],
         "owed": [inbox_document(*owed) for owed in service.unanswered_from(agent)],
     }
@@ -314,7 +314,7 @@ def listen(call: MailCall, request: documents.ListenRequest) -> dict[str, Any]:
 def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
     document = sent_document(sent, call.sessions, call.now, call.is_listening)
     for agent, row in zip(sent.recipients, document["recipients"], strict=True):
-        row["held"] = call.held(agent.id, sent.message)
+        row["held"] = call.withheld(agent.id, sent.message)
         row.update(recipient_fields(agent, call.team))
     return document
 

@@ -241,8 +241,8 @@ class MailService:
                     return service.queued_count(agent) > 0
         return True
 
-    def must_hold(self, wait: WaitToken) -> bool:
-        """Return whether a wake has to wait until a turn ends. Mail during a turn is shown at the turn's events."""
+    def must_withhold(self, wait: WaitToken) -> bool:
+        """Return whether mail does not wake an agent yet. During a turn it is shown at the turn's events."""
         return wait.mode == "wake" and self._tracker.is_in_turn(wait.event.session_id)
 
     def stay_of(self, agent: Agent) -> StayMode | None:
@@ -263,7 +263,7 @@ class MailService:
             return
         key = record.session, record.agent
         self._active[key] = record.at
-        if not self.agents.is_known(*key) and record.event not in _LAST_EVENTS:
+        if key not in self.agents.known and record.event not in _LAST_EVENTS:
             agent_type = event.agent_type if event is not None else None
             self._new[key] = RecordedAgent(agent_type or "", record.caller.project or record.cwd, monotonic())
 

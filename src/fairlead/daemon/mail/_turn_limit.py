@@ -1,8 +1,8 @@
 """Limits the turns that mail causes without the user, so that two agents do not answer each other all night.
 
 A turn is automatic if mail keeps an agent from stopping, or wakes it. After too many automatic turns, in one thread or
-within an hour, mail is held until the user writes a prompt in the session, or a message to the agent. The user and the
-senders get a notice.
+within an hour, mail is withheld until the user writes a prompt in the session, or a message to the agent. The user and
+the senders get a notice.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class AgentTurns(msgspec.Struct):
     times: list[float] = []
     threads: dict[int, int] = {}
     """The number of turns by thread."""
-    held: str = ""
-    """The reason why mail is held; empty if it is not."""
+    withheld: str = ""
+    """The reason why mail is withheld; empty if it is not."""
     is_stopped: bool = False
-    """Whether there were too many turns within an hour, so that mail of all threads is held."""
+    """Whether there were too many turns within an hour, so that mail of all threads is withheld."""
     thread_limit: int = 0
     """The limit of turns in one thread at the last check."""
 
@@ -63,7 +63,7 @@ class TurnLimiter:
             return not self._read()
 
     def check(self, agent: int, queued: Sequence[Message], limits: IdleSettings, now: float) -> tuple[str, bool]:
-        """Return the reason why the queued mail of an agent is held, "" if it is not, and whether the reason is new."""
+        """Return why the queued mail of an agent is withheld, "" if it is not, and whether the reason is new."""
         if any(message.sender == USER.name for message in queued):
             self.release(agent)
             return "", False
@@ -72,10 +72,10 @@ class TurnLimiter:
             if turns is None:
                 return "", False
             turns.thread_limit = limits.turns_per_thread
-            before, turns.held = turns.held, _reason(turns, queued, limits, now)
-            if turns.held != before:
+            before, turns.withheld = turns.withheld, _reason(turns, queued, limits, now)
+            if turns.withheld != before:
                 self._write()
-            return turns.held, bool(turns.held) and not before
+            return turns.withheld, bool(turns.withheld) and not before
 
     def add(self, agent: int, threads: Iterable[int], now: float) -> None:
         """Count a turn that mail of these threads has caused."""
@@ -97,13 +97,13 @@ class TurnLimiter:
             if self._read().pop(agent, None) is not None:
                 self._write()
 
-    def held(self, agent: int, message: Message | None = None) -> str:
-        """Return the reason why the mail of an agent, or one message to it, is held; "" if it is not."""
+    def withheld(self, agent: int, message: Message | None = None) -> str:
+        """Return the reason why the mail of an agent, or one message to it, is withheld; "" if it is not."""
         with self._lock:
             turns = self._read().get(agent)
             if turns is None or (message is not None and _is_exempt(turns, message)):
                 return ""
-            return turns.held
+            return turns.withheld
 
     def _read(self) -> dict[int, AgentTurns]:
         if self._agents is None:
@@ -122,7 +122,7 @@ class TurnLimiter:
 
 
 def _is_exempt(turns: AgentTurns, message: Message) -> bool:
-    """Return whether a message is not held, although other mail is. It is from the user, or in another thread."""
+    """Return whether a message is not withheld, although other mail is. It is from the user, or in another thread."""
     is_other = not turns.is_stopped and turns.threads.get(message.thread, 0) < turns.thread_limit
     return message.sender == USER.name or is_other
 
@@ -131,14 +131,14 @@ def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, 
     in_hour = sum(now - at < HOUR for at in turns.times)
     if turns.is_stopped or (limits.turns_per_hour and in_hour >= limits.turns_per_hour):
         turns.is_stopped = True
-        return turns.held or f"{in_hour} automatic turns within an hour"
+        return turns.withheld or f"{in_hour} automatic turns within an hour"
     limit = limits.turns_per_thread
     if limit and queued and all(turns.threads.get(message.thread, 0) >= limit for message in queued):
         return f"{limit} automatic turns in one thread"
     return ""
 
 
-def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
+def send_withheld_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
     """Send the notices. Errors are ignored, because `fairlead status` shows the reason, too."""
     senders = list(dict.fromkeys(message.sender for message in queued if message.sender not in _WITHOUT_NOTICE))
     count = f"{len(queued)} message{'' if len(queued) == 1 else 's'}"

@@ -83,7 +83,7 @@ class WaiterRegistry:
         self._lock = Lock()
         self._waiting: dict[int, set[Waiter]] = {}
         """By the agent's id."""
-        self._held: dict[tuple[str, Mode], Waiter] = {}
+        self._by_session: dict[tuple[str, Mode], Waiter] = {}
         """The waits with a token, by session and mode."""
         self._is_shutting_down = False
 
@@ -133,18 +133,18 @@ class WaiterRegistry:
             return self._issued.pop(token, None)
 
     @contextmanager
-    def held(self, token: WaitToken, agent: int) -> Iterator[Waiter]:
+    def waiting_with_token(self, token: WaitToken, agent: int) -> Iterator[Waiter]:
         """Register a wait with a token for an agent's mail. Ends an earlier wait of the same session and mode."""
         key = token.event.session_id, token.mode
         with self.waiting(agent) as waiter:
-            earlier, self._held[key] = self._held.get(key), waiter
+            earlier, self._by_session[key] = self._by_session.get(key), waiter
             if earlier is not None:
                 earlier.end("over")
             try:
                 yield waiter
             finally:
-                if self._held.get(key) is waiter:
-                    del self._held[key]
+                if self._by_session.get(key) is waiter:
+                    del self._by_session[key]
 
     # -- waits -----------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class WaiterRegistry:
 
     def _release(self, session: str, modes: tuple[Mode, ...]) -> None:
         for mode in modes:
-            waiter = self._held.get((session, mode))
+            waiter = self._by_session.get((session, mode))
             if waiter is not None:
                 waiter.end("over")
 

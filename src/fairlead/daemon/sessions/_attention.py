@@ -123,7 +123,7 @@ class AttentionNotifier:
         return self._can_notify and self._log.pending_count > 0
 
     def status(self) -> dict[str, Any]:
-        """Return how many sessions need the user, and how many notifications were sent or held."""
+        """Return how many sessions need the user, and how many notifications were sent or deferred."""
         counts = {"waiting": self._log.waiting_count, "held": self._log.deferred_count(time()), "told": self._count}
         return {**counts, "can_tell": self._can_notify}
 

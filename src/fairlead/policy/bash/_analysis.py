@@ -23,7 +23,7 @@ _cached: OrderedDict[tuple[str, str, str], tuple[dict[str, Version], Analysis]] 
 
 
 def analyse(command: str, context: AnalysisContext | None = None) -> Analysis:
-    """Return the analysis of a command. Raises nothing but the `NotCached` of a context, whatever the text is.
+    """Return the analysis of a command. Raises nothing but the `NeedsThread` of a context, whatever the text is.
 
     Without a context, no file is opened.
     """

@@ -30,12 +30,12 @@ class FileContents(NamedTuple):
 class AnalysisContext:
     """Reads files for the analysis of one command."""
 
-    __slots__ = ("_bytes_left", "_files_left", "cwd", "has_searched", "has_used_disk", "may_block", "versions")
+    __slots__ = ("_bytes_left", "_files_left", "cwd", "has_searched", "has_used_disk", "may_wait", "versions")
 
-    def __init__(self, cwd: str, *, may_block: bool = True) -> None:
+    def __init__(self, cwd: str, *, may_wait: bool = True) -> None:
         self.cwd = cwd
-        self.may_block = may_block
-        """Whether more than a few kilobytes may be read. If not, `NotCached` is raised instead."""
+        self.may_wait = may_wait
+        """Whether more than a few kilobytes may be read. If not, `NeedsThread` is raised instead."""
         self.versions: dict[str, Version] = {}
         """The versions of the files that the result depends on."""
         self.has_used_disk = False
@@ -85,10 +85,10 @@ class AnalysisContext:
         return status.st_size if S_ISREG(status.st_mode) else None
 
     def _refuse_to_block(self, size: int) -> None:
-        if not self.may_block and size > _MAX_QUICK_BYTES:
-            from fairlead.policy.config._files import NotCached
+        if not self.may_wait and size > _MAX_QUICK_BYTES:
+            from fairlead.errors import NeedsThread
 
-            raise NotCached
+            raise NeedsThread
 
     def repository_root(self, folder: str) -> str | None:
         """Return the root of the repository that contains a folder; `None` outside of a repository."""

@@ -19,6 +19,8 @@ from threading import current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairlead.errors import NeedsCaller
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
@@ -31,12 +33,11 @@ _MIN_COSTLY_REPEATS = 100
 """A part that may repeat this often makes the search time grow with the length of the text."""
 
 
-class NotInterruptible(Exception):
-    """A search may take long, and this thread cannot be interrupted during one."""
-
-
 class PatternSearch:
-    """Searches one text for several patterns, within one time limit. Raises `NotInterruptible`."""
+    """Searches one text for several patterns, within one time limit.
+
+    Raises `NeedsCaller` if a search may take long, and this thread cannot be interrupted during one.
+    """
 
     def __init__(self, text: str, seconds: float = MAX_SEARCH_SECONDS) -> None:
         self._text = text
@@ -52,7 +53,7 @@ class PatternSearch:
         if self._steps(complexity) <= _MAX_STEPS:
             return compiled.search(self._text) is not None
         if not _is_interruptible():
-            raise NotInterruptible("a pattern of the policy may take too long on this prompt to be searched here")
+            raise NeedsCaller("a pattern of the policy may take too long on this prompt to be searched here")
         return self._search(compiled)
 
     def _steps(self, complexity: _Complexity) -> int:

@@ -6,6 +6,7 @@ import os
 import stat
 from time import time_ns
 
+from fairlead.errors import NeedsThread
 from fairlead.paths import config_folder, state_folder
 from fairlead.policy.config import _memory_cache
 from fairlead.policy.config._disk_cache import (
@@ -48,10 +49,6 @@ class LoadedPolicy(Struct, frozen=True):
     """Messages that the user has not got yet."""
     unreadable: tuple[Diagnostic, ...] = ()
     """The first mistake of each file that could not be loaded, if the call may go on without it."""
-
-
-class NotCached(Exception):
-    """The current version of a file is not in memory, and the caller must not read the disk."""
 
 
 def find_policy_files(
@@ -143,20 +140,20 @@ def load_policy(
     config_home: str | None = None,
     clock: Callable[[], int] = time_ns,
     validating: bool = False,
-    cached_only: bool = False,
+    may_wait: bool = True,
 ) -> LoadedPolicy:
     """Load the layers that apply in `cwd`. For a broken file, load its last good version, with a warning.
 
     Raises `PolicyError` if there is no such version. `clock` returns the time in nanoseconds. `validating`: the layers
     decide no event, so the version that is cached applies if the file breaks, but not if the file is deleted.
-    `cached_only`: raise `NotCached` instead of reading a file.
+    Without `may_wait`, raises `NeedsThread` instead of reading a file.
     """
-    if cached_only and (recent := _memory_cache.get_cached_policy(cwd, is_watching=True)) is not None:
+    if not may_wait and (recent := _memory_cache.get_cached_policy(cwd, is_watching=True)) is not None:
         return recent
     search = FolderSearch(policy_cache_folder())
     files = find_files(search, cwd, config_home=config_home)
-    loaded = load_files(files, clock=clock, validating=validating, cached_only=cached_only)
-    if cached_only:
+    loaded = load_files(files, clock=clock, validating=validating, may_wait=may_wait)
+    if not may_wait:
         others = policy_cache_folder(), user_wide_file(config_home)
         _memory_cache.cache_policy(cwd, loaded, others, search.visited)
     return loaded
@@ -167,7 +164,7 @@ def load_files(
     *,
     clock: Callable[[], int] = time_ns,
     validating: bool = False,
-    cached_only: bool = False,
+    may_wait: bool = True,
     optional: frozenset[PolicyFile] = frozenset(),
 ) -> LoadedPolicy:
     """Load some files as `load_policy` does. Broken files that are in `optional` are left out."""
@@ -177,7 +174,7 @@ def load_files(
     unreadable: dict[PolicyFile, Diagnostic] = {}
     for file in files:
         try:
-            layer, more = _load(file.file, file.folder, clock, validating=validating, cached_only=cached_only)
+            layer, more = _load(file.file, file.folder, clock, validating=validating, may_wait=may_wait)
         except PolicyError as error:
             if file in optional:
                 unreadable[file] = error.mistakes[0]
@@ -215,7 +212,7 @@ def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] =
     user_wide = user_wide_file(config_home)
     if not exists(user_wide):
         return Policy()
-    return _load(user_wide, "/", clock, validating=False, cached_only=False)[0].policy
+    return _load(user_wide, "/", clock, validating=False, may_wait=True)[0].policy
 
 
 def has_decided_events(file: str) -> bool:
@@ -242,15 +239,15 @@ _layers: dict[tuple[str, str], tuple[Stamp, Layer]] = {}
 
 
 def _load(
-    file: str, folder: str, clock: Callable[[], int], *, validating: bool, cached_only: bool
+    file: str, folder: str, clock: Callable[[], int], *, validating: bool, may_wait: bool
 ) -> tuple[Layer, list[str]]:
     file_exists = exists(file)
     stamp = _stamp(file) if file_exists else None
     known_stamp, layer = _layers.get((file, folder), (None, None))
     if layer is not None and stamp is not None and known_stamp == stamp:
         return layer, []
-    if cached_only:
-        raise NotCached(file)
+    if not may_wait:
+        raise NeedsThread(file)
     if not file_exists:
         return _load_deleted(file, folder)
     cached = read_cached_policy(policy_cache_folder(), file)

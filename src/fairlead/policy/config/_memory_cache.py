@@ -88,12 +88,13 @@ class _Entry:
 
 
 class _Watching:
-    """The watch of this process, if it has one, and the lookups within `shared_lookups`."""
+    """The watch of this process, if it has one, and what it said to events that share their lookups."""
 
     watch: FolderWatch | None = None
-    lookups: dict[str, Stamp] | None = None
     generation = 0
-    """The generation of the watch, within `shared_lookups`; 0 outside."""
+    """The generation of the watch when it was last asked for shared lookups."""
+    asked_for: dict[str, Stamp] | None = None
+    """The shared lookups that it was asked for."""
 
 
 def watch_folders() -> None:
@@ -108,21 +109,22 @@ def watch_folders() -> None:
         _Watching.watch = None
 
 
-class shared_lookups:  # noqa: N801 - reads as a statement
-    """Looks up each file and folder once for several events that have all arrived already.
+class SharedLookups:
+    """The lookups that several events share which have all arrived already: each file and folder is looked up once.
 
     A change that was made before an event arrived was also made before the lookup, so each event sees it. The event
-    loop handles such events in one go. Events that a thread decides meanwhile have arrived before, too.
+    loop handles such events in one go: it sets `stamps` before, and resets it after. Events that a thread decides
+    meanwhile have arrived before, too.
     """
 
-    def __enter__(self) -> None:
-        _Watching.lookups = {}
-        if _Watching.watch is not None:
-            _Watching.generation = _Watching.watch.generation()
+    __slots__ = ("stamps",)
 
-    def __exit__(self, *_: object) -> None:
-        _Watching.lookups = None
-        _Watching.generation = 0
+    def __init__(self) -> None:
+        self.stamps: dict[str, Stamp] | None = None
+        """What was looked up, by path; `None` if each event has to look for itself."""
+
+
+shared_lookups = SharedLookups()
 
 
 _entries: dict[Hashable, _Entry] = {}
@@ -139,18 +141,28 @@ def get_cached_policy(
     entry = _entries.get(key)
     if entry is None:
         return None
+    stamps = shared_lookups.stamps
     watch = _Watching.watch if is_watching and entry.is_watchable else None
     if watch is None:
-        return entry.loaded if _is_current(key, entry.dependencies, known, _Watching.lookups) else None
-    generation = _Watching.generation or watch.generation()
+        return entry.loaded if _is_current(key, entry.dependencies, known, stamps) else None
+    generation = _generation(watch, stamps)
     if entry.generation == generation:
-        is_current = _is_current(key, entry.files, known, _Watching.lookups)
+        is_current = _is_current(key, entry.files, known, stamps)
     elif entry.watch(watch):  # earlier lookups are older than the watch
         is_current = _is_current(key, entry.dependencies, _NOTHING, None)
     else:
-        is_current = _is_current(key, entry.dependencies, known, _Watching.lookups)
+        is_current = _is_current(key, entry.dependencies, known, stamps)
     entry.generation = generation
     return entry.loaded if is_current else None
+
+
+def _generation(watch: FolderWatch, stamps: dict[str, Stamp] | None) -> int:
+    """Return the generation of the watch. Events that share their lookups ask the watch once, too."""
+    if stamps is None:
+        return watch.generation()
+    if _Watching.asked_for is not stamps:
+        _Watching.generation, _Watching.asked_for = watch.generation(), stamps
+    return _Watching.generation
 
 
 def _is_current(

@@ -1,6 +1,6 @@
 """Checks the calls of git in one command, in their order. Imported with the first command that calls git.
 
-A check that must run git, or read files, raises `NotCached` in an event loop, and a thread repeats it.
+A check that must run git, or read files, raises `NeedsThread` in an event loop, and a thread repeats it.
 Most calls need neither: a `git status` shows no contents, and git's answers about a repository are cached.
 """
 
@@ -164,7 +164,7 @@ def folder_of(evaluation: Evaluation, command: GitCommand) -> str | None:
 
 def git_process(evaluation: Evaluation, command: GitCommand, folder: str, deadline: Deadline) -> GitProcess:
     """Return a `GitProcess` for a call in a folder."""
-    return GitProcess(folder, command.options, deadline, may_block=evaluation.may_block)
+    return GitProcess(folder, command.options, deadline, may_wait=evaluation.may_wait)
 
 
 # -- aliases, and folders without a repository ---------------------------------------------------------

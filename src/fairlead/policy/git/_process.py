@@ -12,8 +12,7 @@ import re
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from fairlead.errors import CommandFailed
-from fairlead.policy.config._files import NotCached
+from fairlead.errors import CommandFailed, NeedsThread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,10 +70,10 @@ class Deadline:
 class GitProcess:
     """Runs git in a folder, for the repository that the options choose."""
 
-    def __init__(self, folder: str, options: Sequence[str], deadline: Deadline, *, may_block: bool = True) -> None:
+    def __init__(self, folder: str, options: Sequence[str], deadline: Deadline, *, may_wait: bool = True) -> None:
         self.folder = folder
-        self.may_block = may_block
-        """Whether this thread may wait for git. If not, as in an event loop, only what is cached is known."""
+        self.may_wait = may_wait
+        """Whether this thread may wait for git. If not, only what is cached is known."""
         self.options = tuple(option for option in options if not option.startswith("--index-file="))
         index = [option.partition("=")[2] for option in options if option.startswith("--index-file=")]
         self.index_file = os.path.join(folder, index[-1]) if index else None
@@ -83,9 +82,9 @@ class GitProcess:
     def run(self, *args: str, stdin: bytes = b"", may_fail: bool = False) -> bytes | None:
         """Return the output of git; `None` if a revision does not exist, or if git fails and `may_fail` is set.
 
-        Raise `NotKnown` for any other failure, and `NotCached` where this may not wait.
+        Raise `NotKnown` for any other failure, and `NeedsThread` in a thread that may not wait.
         """
-        self.require_thread()
+        self.require_waiting()
         from fairlead.process import run_process
 
         argv = ["git", "--no-pager", *_OVERRIDES, *self.options, *args]
@@ -109,10 +108,10 @@ class GitProcess:
         problem = result.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise NotKnown(f"git cannot tell: {problem or f'it ended with {result.exit_code}'}")
 
-    def require_thread(self) -> None:
-        """Raise `NotCached` in a thread that may not wait."""
-        if not self.may_block:
-            raise NotCached
+    def require_waiting(self) -> None:
+        """Raise `NeedsThread` in a thread that may not wait."""
+        if not self.may_wait:
+            raise NeedsThread
 
     def lines(self, *args: str, stdin: bytes = b"") -> list[str]:
         """Return the fields of an output, each of which ends with a NUL."""

@@ -281,7 +281,7 @@ class Repository:
         return not self._has_content(name, status, entry.oid) and not self._is_untouched(path, status, entry)
 
     def _has_content(self, name: str, status: os.stat_result, oid: str) -> bool:
-        self.process.require_thread()
+        self.process.require_waiting()
         if status.st_size > _MAX_FILE_SIZE:
             return False
         try:

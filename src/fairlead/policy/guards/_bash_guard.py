@@ -56,7 +56,7 @@ class BashGuard:
         from fairlead.policy.bash._analysis import analyse
         from fairlead.policy.bash._context import AnalysisContext
 
-        analysis = analyse(command, AnalysisContext(evaluation.cwd, may_block=evaluation.may_block))
+        analysis = analyse(command, AnalysisContext(evaluation.cwd, may_wait=evaluation.may_wait))
         if analysis.git:
             analysis = self.git.expand(evaluation, analysis)
         commands = [
@@ -93,7 +93,7 @@ class BashGuard:
             return False
         from fairlead.policy.guards.self_protection._read_files import read_texts
 
-        return any(map(own.is_mentioned, read_texts(analysis, evaluation.cwd, may_block=evaluation.may_block)))
+        return any(map(own.is_mentioned, read_texts(analysis, evaluation.cwd, may_wait=evaluation.may_wait)))
 
     # -- files -----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The evaluation of one tool call: every rule that was checked, and the verdict."""
+"""The evaluation of one tool call: every rule that was checked, and the result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GuardResult(Struct, frozen=True):
     subjects: tuple[tuple[int, str], ...] = ()
     """The files and commands that were checked, each with the index of its first check."""
     unknowns: tuple[str, ...] = ()
-    """What is only known when the call runs, if the verdict depends on it."""
+    """What is only known when the call runs, if the result depends on it."""
 
 
 class _InFolder:
@@ -71,14 +71,14 @@ class Evaluation:
     """A tool call that is checked: its tool, agent and folder, and the result so far."""
 
     __slots__ = (
-        *("agent", "checks", "cwd", "has_command", "leaves_out", "may_block", "may_leave_out", "paths", "tool_alias"),
+        *("agent", "checks", "cwd", "has_command", "leaves_out", "may_leave_out", "may_wait", "paths", "tool_alias"),
         *("changed_folders", "changes", "rules_at_risk", "subjects", "tool", "unknowns", "warnings"),
     )
 
-    def __init__(self, tool: str, agent: str | None, cwd: str, tool_alias: str = "", *, may_block: bool = True) -> None:
+    def __init__(self, tool: str, agent: str | None, cwd: str, tool_alias: str = "", *, may_wait: bool = True) -> None:
         self.tool = tool
-        self.may_block = may_block
-        """Whether a check may wait for a process; if not, it raises `NotCached`."""
+        self.may_wait = may_wait
+        """Whether a check may wait for a process; if not, it raises `NeedsThread`."""
         self.tool_alias = tool_alias or tool
         """Another name of the tool, which rules may have too."""
         self.has_command = False
@@ -130,10 +130,10 @@ class Evaluation:
         self.warnings.append(message)
         return None
 
-    def verdict(
+    def result(
         self, blocked: str | None, unparsable: Literal["ask", "deny", "allow"], *, headless: bool = False
     ) -> GuardResult:
-        """Return the verdict: a block wins over open questions; warnings are always shown to the user.
+        """Return the result: a block wins over open questions; warnings are always shown to the user.
 
         `headless`: no person can be asked, so the client denies what should be asked.
         """

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 
 from fairlead.clients import client_named
+from fairlead.errors import NeedsThread
 from fairlead.events import NO_OPINION, HookOutput, PermissionRequest, PreToolUse
 from fairlead.policy.config._errors import PolicyError
-from fairlead.policy.config._files import LoadedPolicy, NotCached, variant_of
+from fairlead.policy.config._files import LoadedPolicy, variant_of
 from fairlead.policy.config._merge import merge_layers
 from fairlead.policy.guards._agent_rules import AgentRules
 from fairlead.policy.guards._call_guard import CallGuard
@@ -72,9 +73,9 @@ class Guards:
         self._permissions: Permissions | None = None
 
     def check(
-        self, event: PreToolUse, *, cached_only: bool = False, changes: list[FileChange] | None = None
+        self, event: PreToolUse, *, may_wait: bool = True, changes: list[FileChange] | None = None
     ) -> GuardResult:
-        """Check a tool call. With `cached_only`, raises `NotCached` instead of reading a policy file or asking git.
+        """Check a tool call. Without `may_wait`, raises `NeedsThread` instead of reading a policy file or asking git.
 
         The files that the call changes are added to `changes`.
         """
@@ -84,16 +85,16 @@ class Guards:
             headless = client_named(event.client).is_headless(self._environ)
         loaded = LoadedPolicy()
         for _ in range(_MAX_ROUNDS):
-            evaluation, verdict = checks.check(event, loaded.unreadable, may_block=not cached_only, headless=headless)
-            if self._paths is None or (verdict.output is not NO_OPINION and verdict.output.blocked):
+            evaluation, result = checks.check(event, loaded.unreadable, may_wait=may_wait, headless=headless)
+            if self._paths is None or (result.output is not NO_OPINION and result.output.blocked):
                 break
-            before, loaded = loaded, self._paths.above(evaluation.paths, cached_only=cached_only)
+            before, loaded = loaded, self._paths.above(evaluation.paths, may_wait=may_wait)
             if len(loaded.layers) <= len(before.layers) and loaded.unreadable == before.unreadable:
                 break  # each round only adds paths
             checks = self._checks_with(loaded.layers) if loaded.layers else checks
         if changes is not None:
             changes += evaluation.changes
-        return _with_warnings(verdict, loaded.warnings) if loaded.warnings else verdict
+        return _with_warnings(result, loaded.warnings) if loaded.warnings else result
 
     def _checks_with(self, path_layers: tuple[Layer, ...]) -> _Checks:
         key = tuple(map(id, path_layers))
@@ -104,14 +105,14 @@ class Guards:
             checks = self._with_path_layers[key] = _Checks(self._layers, path_layers, self._environ, self._watched)
         return checks
 
-    def answer(self, event: Event, *, cached_only: bool = False, changes: list[FileChange] | None = None) -> HookOutput:
+    def answer(self, event: Event, *, may_wait: bool = True, changes: list[FileChange] | None = None) -> HookOutput:
         """Return the output for an event that guards decide. A guard that fails denies."""
         try:
             if isinstance(event, PreToolUse):
-                return self.check(event, cached_only=cached_only, changes=changes).output
+                return self.check(event, may_wait=may_wait, changes=changes).output
             if isinstance(event, PermissionRequest):
                 return self.check_permission(event).output
-        except NotCached:
+        except NeedsThread:
             raise
         except PolicyError as error:
             return HookOutput.deny(f"A policy above the files of this call cannot be read, so it is denied: {error}")
@@ -155,29 +156,29 @@ class _Checks:
         self._calls = CallGuard(self._tools, self._files, self._own, shell)
 
     def check(
-        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
     ) -> tuple[Evaluation, GuardResult]:
         """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
 
-        Without `may_block`, raises `NotCached` instead of waiting for a process.
+        Without `may_wait`, raises `NeedsThread` instead of waiting for a process.
         """
-        evaluation, verdict = self._check(event, unreadable, may_block=may_block, headless=headless)
+        evaluation, result = self._check(event, unreadable, may_wait=may_wait, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None
         if narrowed is None:
-            return evaluation, verdict
-        again, passed = self._check(narrowed, unreadable, may_block=may_block, headless=headless)
+            return evaluation, result
+        again, passed = self._check(narrowed, unreadable, may_wait=may_wait, headless=headless)
         if passed.output.blocked or passed.output.permission is not None:
-            return evaluation, verdict
+            return evaluation, result
         output = passed.output.with_updated_input(dict(narrowed.tool_input))
         return again, replace(passed, output=output.with_context(_left_out(evaluation.may_leave_out)))
 
     def _check(
-        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_block: bool, headless: bool
+        self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
     ) -> tuple[Evaluation, GuardResult]:
         client = self._clients.get(event.client) or self._client(event.client)
         tool = event.tool_name
         also = client.same_tools.get(tool, tool)
-        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_block=may_block)
+        evaluation = Evaluation(tool, event.agent_type, event.cwd or self._home, also, may_wait=may_wait)
         call = client.tool_call(tool, event.tool_input)
         evaluation.has_command = call.command is not None
         if call.kind == "search" and client.without_files(tool, event.tool_input, ()) is not None:
@@ -189,12 +190,12 @@ class _Checks:
         if blocked is None and self._own is not None:
             blocked = self._own.check_input(evaluation, call, event.tool_input)
         evaluation.ask_about_policies(unreadable, reads_matter=bool(self._files.unreadable))
-        verdict = evaluation.verdict(blocked, self._unparsable, headless=headless)
-        if evaluation.leaves_out and not verdict.output.blocked:
+        result = evaluation.result(blocked, self._unparsable, headless=headless)
+        if evaluation.leaves_out and not result.output.blocked:
             narrowed = client.without_files(tool, event.tool_input, [*evaluation.leaves_out])
-            output = verdict.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
-            verdict = replace(verdict, output=output)
-        return evaluation, verdict
+            output = result.output.with_updated_input(narrowed or {}).with_context(_left_out(evaluation.leaves_out))
+            result = replace(result, output=output)
+        return evaluation, result
 
     def _client(self, name: str) -> Client:
         self._clients[name] = client_named(name)
@@ -218,10 +219,10 @@ def _left_out(globs: Iterable[str]) -> str:
     return f"The search leaves out files whose contents preToolUse.unreadableFiles protects: {names}."
 
 
-def _with_warnings(verdict: GuardResult, warnings: tuple[str, ...]) -> GuardResult:
-    """Return a verdict with warnings for the user about the policies above the files of the call."""
-    messages = filter(None, (verdict.output.system_message, *warnings))
-    return replace(verdict, output=verdict.output.with_system_message("\n".join(messages)))
+def _with_warnings(result: GuardResult, warnings: tuple[str, ...]) -> GuardResult:
+    """Return a result with warnings for the user about the policies above the files of the call."""
+    messages = filter(None, (result.output.system_message, *warnings))
+    return replace(result, output=result.output.with_system_message("\n".join(messages)))
 
 
 def _restricts_agents(layer: Layer) -> bool:

@@ -28,7 +28,7 @@ class GuardHook(Hook):
         self._guards = guards
 
     def execute(self, event: PreToolUse, ctx: HookContext) -> HookOutput:
-        """Return the output of the verdict."""
+        """Return the output of the guards."""
         del ctx
         return self._guards.check(event).output
 
@@ -45,7 +45,7 @@ class PermissionHook(Hook):
         self._guards = guards
 
     def execute(self, event: PermissionRequest, ctx: HookContext) -> HookOutput:
-        """Return the output of the verdict."""
+        """Return the output of the guards."""
         del ctx
         return self._guards.check_permission(event).output
 

@@ -83,10 +83,10 @@ class PathPolicies:
         self._known = frozenset((layer.file, layer.folder) for layer in known)
         self._cache = policy_cache_folder()
 
-    def above(self, paths: PathResolver, *, cached_only: bool) -> LoadedPolicy:
+    def above(self, paths: PathResolver, *, may_wait: bool) -> LoadedPolicy:
         """Return the further policies above the paths that were resolved, and warnings about them.
 
-        Policies above the agent's folder are known already. With `cached_only`, raises `NotCached` instead of reading
+        Policies above the agent's folder are known already. Without `may_wait`, raises `NeedsThread` instead of reading
         a file.
         """
         files, whole = _folders(paths)
@@ -94,7 +94,7 @@ class PathPolicies:
             return _NOTHING
 
         folders = TouchedFolders(files, whole)
-        loaded = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, cached_only=cached_only)
+        loaded = load_layers_above(folders, paths.cwd, paths.statuses, self._cache, may_wait=may_wait)
         if not loaded.layers:
             return loaded
         layers = tuple(layer for layer in loaded.layers if (layer.file, layer.folder) not in self._known)
@@ -179,17 +179,17 @@ class TouchedFolders(Struct, frozen=True):
 
 
 def load_layers_above(
-    folders: TouchedFolders, cwd: str, known: Mapping[str, object], cache: str, *, cached_only: bool = False
+    folders: TouchedFolders, cwd: str, known: Mapping[str, object], cache: str, *, may_wait: bool = True
 ) -> LoadedPolicy:
     """Load the policies above folders, but not those above `cwd`; nearest first for each folder.
 
     `known` are statuses of folders that were just looked up, `cache` is the folder of the disk cache.
 
     The user-wide file is included, relative to each folder with a policy and to each repository. Raises `PolicyError`
-    if a file is broken. With `cached_only`, raises `NotCached` instead of reading a file.
+    if a file is broken. Without `may_wait`, raises `NeedsThread` instead of reading a file.
     """
     key = cache, cwd, folders
-    recent = get_cached_policy(key, known, is_watching=cached_only)
+    recent = get_cached_policy(key, known, is_watching=not may_wait)
     if recent is not None:
         return recent
     search = FolderSearch(cache)
@@ -197,7 +197,7 @@ def load_layers_above(
     needed, _ = _find(search, sorted(folders.files), cwd, user_wide)
     files, has_roots = _find(search, [*sorted(folders.files), *sorted(folders.whole)], cwd, user_wide)
     optional = frozenset(file for file in files if file.file != user_wide) - frozenset(needed)
-    loaded = load_files(files, cached_only=cached_only, optional=optional)
+    loaded = load_files(files, may_wait=may_wait, optional=optional)
     layers = (
         variant_of(layer, trusted=layer.file == user_wide or is_trusted(layer.file, layer.digest))
         for layer in loaded.layers

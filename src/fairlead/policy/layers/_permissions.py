@@ -39,9 +39,9 @@ class Permissions:
     def check(self, tool: str) -> GuardResult:
         """Answer a request for a tool."""
         for section in self._untrusted:
-            verdict = section.check(tool)
-            if verdict.output.blocked:
-                return verdict
+            result = section.check(tool)
+            if result.output.blocked:
+                return result
         if self._default is None:
             return GuardResult(HookOutput())
         checks: list[RuleCheck] = []

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
+from fairlead.errors import NeedsThread
 from fairlead.policy.config._files import (
     LoadedPolicy,
-    NotCached,
     PolicyNotice,
     find_files,
     layer_of,
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
 _MAX_SNAPSHOT_LAYERS = 256
 
 
-def load_session_policy(caller: SessionCaller, cwd: str, *, cached_only: bool = False) -> LoadedPolicy:
+def load_session_policy(caller: SessionCaller, cwd: str, *, may_wait: bool = True) -> LoadedPolicy:
     """Load the files that apply to an event of a session, nearest first.
 
-    The first event of a session records the contents of its files. Raises `PolicyError` as `load_policy` does. With
-    `cached_only`, raises `NotCached` instead of reading a policy file or recording a session.
+    The first event of a session records the contents of its files. Raises `PolicyError` as `load_policy` does. Without
+    `may_wait`, raises `NeedsThread` instead of reading a policy file or recording a session.
     """
     key = cwd, caller.project, caller.id
-    if not caller.begins and (recent := get_cached_policy(key, is_watching=cached_only)) is not None:
+    if not caller.begins and (recent := get_cached_policy(key, is_watching=not may_wait)) is not None:
         return recent
     snapshot = read_snapshot(caller.id)
     if snapshot is not None and may_renew(snapshot, caller):
         snapshot = None
-    if snapshot is None and cached_only:
-        raise NotCached(cwd)
+    if snapshot is None and not may_wait:
+        raise NeedsThread(cwd)
     search = FolderSearch(policy_cache_folder())
     projects = _projects(caller, cwd, snapshot)
     files = find_files(search, cwd, projects)
-    loaded = load_files(files, cached_only=cached_only)
+    loaded = load_files(files, may_wait=may_wait)
     if snapshot is None:
         snapshot, more = _record(caller, projects, files, loaded.layers)
         loaded = replace(loaded, warnings=(*loaded.warnings, *more))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import Decision
 from fairlead.errors import FairleadError
 from fairlead.events import PermissionRequest
 from fairlead.journal import DOCTOR_SESSION
@@ -26,7 +27,7 @@ def create(daemon: Daemon) -> Answers:
 
 
 class Answers(EventExtension):
-    """Holds permission requests that the policy leaves to the user, if the client asks the user at the same time."""
+    """Asks the user about calls that the policy leaves to them, if the client asks them at the same time."""
 
     kind = "contributor"
     events = frozenset({"PermissionRequest"})
@@ -40,11 +41,11 @@ class Answers(EventExtension):
         self._version = version
         self._is_reported = False
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return True: it reads the user-wide policy."""
         return True
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Wait if the settings say so. A client without a terminal cannot ask the user, so its hooks never wait."""
         event, request = context.event, context.request
         if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
@@ -58,9 +59,12 @@ class Answers(EventExtension):
 
         def start_wait(reply: HookReply) -> HookReply:
             is_decided = reply.verdict not in {"none", "said"} or reply.exit != 0
-            return reply if is_decided else self._answers.hold(event, request, settings.answer_timeout, reply.stdout)
+            return (
+                reply if is_decided else self._answers.ask_user(event, request, settings.answer_timeout, reply.stdout)
+            )
 
-        return Reaction(start_wait=start_wait)
+        context.start_wait = start_wait
+        return Decision(waits=True)
 
     def _observe(self) -> None:
         """Observe all events as long as there are questions."""

@@ -22,7 +22,7 @@ class SessionEnvironment(EventExtension):
     kind = "contributor"
     events = frozenset({"SessionStart"})
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return True: it writes a file."""
         return True
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairlead.clients import client_or_default
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
 from fairlead.daemon.integrity._calls import RunningCall
 from fairlead.daemon.integrity._monitor import IntegrityMonitor
 from fairlead.daemon.integrity._report import report
+from fairlead.decide import Decision
 from fairlead.events import (
     HookOutput,
     PostToolBatch,
@@ -62,14 +63,14 @@ class IntegrityCheck(EventExtension):
         self._shown: dict[str, tuple[CheckedProject, list[ReportedChange]]] = {}
         """Event id → the findings in its reply, which may not be delivered."""
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return whether files have to be read, or many files have to be checked."""
         event = context.event
         if isinstance(event, ToolEvent):
             return _may_change_others(context, event) and self._monitor.needs_full_check(context)
         return isinstance(event, SessionStart)
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Check the files before and after a call. An error here does not keep the event from being answered."""
         event = context.event
         if event.session_id == DOCTOR_SESSION:
@@ -79,7 +80,7 @@ class IntegrityCheck(EventExtension):
         except Exception as error:  # the tool has run already, or the guards have decided
             self._errors.report(f"the integrity check failed at {event.event_name}: {error}")
             output = HookOutput(system_message=f"The integrity check failed: {error}")
-        return None if output is None else Reaction(output=output, undoable=True)
+        return None if output is None else Decision(output=output, undoable=True)
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Note the verdict on a call, and which calls can no longer run."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
 from fairlead.daemon.leases._text import attempt_notice, conflict_text, edited_after_you, edited_too
+from fairlead.decide import Decision
+from fairlead.errors import NeedsThread
 from fairlead.events import HookOutput, SubagentStop
 from fairlead.journal import DOCTOR_SESSION
-from fairlead.policy import NotCached, merge_layers
+from fairlead.policy import merge_layers
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
@@ -58,17 +60,17 @@ class LeaseGate(EventExtension):
         self._shown: dict[str, tuple[_Agent, list[str]]] = {}
         """Event id → the notes in its reply, which may not be delivered."""
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Check a call, and add the notes for the agent to the reply."""
         if context.is_blocked:
             return None
         output = self._check(context) if context.changes else None
         if not self._notes or (output is not None and output.blocked):
-            return None if output is None else Reaction(output=output)
+            return None if output is None else Decision(output=output)
         notes = self._take_notes(context)
         if notes:
             output = HookOutput(additional_context="\n".join(notes)).merge(output or HookOutput())
-        return None if output is None else Reaction(output=output, undoable=bool(notes))
+        return None if output is None else Decision(output=output, undoable=bool(notes))
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Move the notes for a subagent that has ended to its session."""
@@ -113,10 +115,10 @@ class LeaseGate(EventExtension):
         leases, session = self._leases, context.event.session_id
         covering = leases.table.covering(change.target)
         remote = leases.remote
-        others = remote.covering(change.target, cached_only=context.inline) if remote else []
+        others = remote.covering(change.target, may_wait=context.may_wait) if remote else []
         if change.whole and change.target.is_folder:
-            if context.inline:
-                raise NotCached  # the files below it have to be looked up
+            if not context.may_wait:
+                raise NeedsThread  # the files below it have to be looked up
             covering += leases.table.below(change.target)
             others += remote.below(change.target) if remote else []
         has_own = False

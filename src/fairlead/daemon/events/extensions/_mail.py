@@ -10,7 +10,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairlead.clients import Task, client_or_default
-from fairlead.daemon.events._extension import EventExtension, Reaction
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import Decision
 from fairlead.events import (
     HookOutput,
     PreCompact,
@@ -81,7 +82,7 @@ class MailDelivery(EventExtension):
         self._lock = Lock()
         self._planned: dict[str, _Planned] = {}
 
-    def may_block(self, context: EventContext) -> bool:
+    def needs_thread(self, context: EventContext) -> bool:
         """Return whether there is something to show, or to look up on the disk."""
         event = context.event
         name = event.event_name
@@ -93,22 +94,24 @@ class MailDelivery(EventExtension):
             return mail is not None and mail.urgent > 0
         if name not in _RARELY_MAIL or mail is None or mail.agent.ended or mail.queued:
             return True
-        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_wait(mail.agent, context))
+        return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_stay(mail.agent, context))
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision | None:
         """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
         event = context.event
-        if context.inline or event.session_id == DOCTOR_SESSION:
+        if not context.may_wait or event.session_id == DOCTOR_SESSION:
             return None
         output: HookOutput | None = None
         try:
             output = self._output(context)
         except Exception as error:  # an error of the mail must not keep an event from its answer
             self._errors.report(f"mail could not be shown at {event.event_name}: {error}")
-        start_wait = self._idle.wait_starter(event, context) if isinstance(event, Stop) else None
-        if output is None and start_wait is None:
-            return None
-        return Reaction(output=output or HookOutput(), start_wait=start_wait, undoable=output is not None)
+        if isinstance(event, Stop):
+            context.start_wait = self._idle.wait_starter(event, context)
+        waits = context.start_wait is not None
+        if output is None:
+            return Decision(waits=True) if waits else None
+        return Decision(output=output, waits=waits, undoable=True)
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Note the activity of the agent, and the outcome of the event."""
@@ -172,7 +175,7 @@ class MailDelivery(EventExtension):
         if isinstance(event, SubagentStart):
             return self._context(service, agent, context, render.session_context)
         urgent_only = not isinstance(event, UserPromptSubmit)
-        if not urgent_only and self._idle.turns.held(agent.id) and _is_automatic(event):
+        if not urgent_only and self._idle.turns.withheld(agent.id) and _is_automatic(event):
             return None  # this mail waits for the person, who did not write the prompt
         return self._context(service, agent, context, render.prompt_context, urgent_only=urgent_only)
 

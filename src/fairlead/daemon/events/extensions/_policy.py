@@ -6,8 +6,8 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension, Reaction
-from fairlead.decide import GUARDED_EVENTS, NO_DECISION, decide
+from fairlead.daemon.events._extension import EventExtension
+from fairlead.decide import GUARDED_EVENTS, decide
 from fairlead.policy import Guards
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.leases._service import LeaseService
+    from fairlead.decide import Decision
     from fairlead.policy import Layer
 
 _MAX_GUARDS = 256
@@ -37,16 +38,11 @@ class PolicyGate(EventExtension):
         self._compiled: dict[tuple[object, ...], tuple[Sequence[Layer], Guards]] = {}
         self._lock = Lock()
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
+    def before_reply(self, context: EventContext) -> Decision:
         """Ask the guards, then plan the policy's commands."""
         if context.event.event_name in GUARDED_EVENTS:
             context.guards = self._guards(context)
-        decision = decide(context.event, context.policy, context.guards, context.changes, cached_only=context.inline)
-        if decision is NO_DECISION:
-            return None
-        return Reaction(
-            output=decision.output, log=decision.log, plan=decision.plan, notifications=decision.notifications
-        )
+        return decide(context.event, context.policy, context.guards, context.changes, may_wait=context.may_wait)
 
     def _guards(self, context: EventContext) -> Guards:
         """Return the compiled guards of the policy. A changed file is a new layer, and gets new guards."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairlead.daemon.events._extension import EventExtension, MustWait, Reaction
-from fairlead.decide import HookCall, HooksDecision, ask_user_hooks
+from fairlead.daemon.events._extension import EventExtension, NeedsLongWait
+from fairlead.decide import HookCall, ask_user_hooks
 
 if TYPE_CHECKING:
     from fairlead.daemon._runtime import Daemon
     from fairlead.daemon.events._extension import EventContext
     from fairlead.daemon.workers._pool import HookWorkers
-
-_NO_OPINION = HooksDecision()
+    from fairlead.decide import Decision
 
 
 def create(daemon: Daemon) -> UserHooks:
@@ -28,14 +27,14 @@ class UserHooks(EventExtension):
     def __init__(self, workers: HookWorkers) -> None:
         self._workers = workers
 
-    def before_reply(self, context: EventContext) -> Reaction | None:
-        """Ask the hooks. Raises `MustWait` in a thread that must not wait for them."""
+    def before_reply(self, context: EventContext) -> Decision | None:
+        """Ask the hooks. Raises `NeedsLongWait` in a thread that must not wait for them."""
         policy = context.policy
         if not policy.lists_hooks:
             return None
-        if not context.may_wait:
-            raise MustWait
-        context.has_waited = True
+        if not context.may_wait_long:
+            raise NeedsLongWait
+        context.has_waited_long = True
         call = HookCall(
             event=context.event,
             payload=context.payload,
@@ -44,9 +43,5 @@ class UserHooks(EventExtension):
             env=context.request.env,
             is_blocked=context.is_blocked,
         )
-        decision = ask_user_hooks(call, policy, context.guards, self._workers.ask, context.changes)
-        if decision == _NO_OPINION:
-            return None
-        return Reaction(
-            output=decision.output, log=decision.log, decided_by=decision.decided_by, failure=decision.failure
-        )
+        decision, context.hook_cause = ask_user_hooks(call, policy, context.guards, self._workers.ask, context.changes)
+        return decision

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from fairlead.daemon.answers._questions import MAX_REASON, Answerer, Decision, PersonAnswer
+from fairlead.daemon.answers._questions import MAX_REASON, Answerer, Consent, PersonAnswer
 from fairlead.text import one_line
 
 ANSWER: Final = "answer"
@@ -32,7 +32,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The time of the question by the clock of the asking host. With the id, it identifies the question."""
     at: float
     """The time of the answer, by the relay's clock."""
-    decision: Decision
+    decision: Consent
     reason: Text = ""
     chosen: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = msgspec.field(default=(), name="choose")
     user: Name = ""

@@ -20,9 +20,9 @@ _MAX_FILES = 32
 _MAX_BYTES = 64 * 1024
 
 
-def read_texts(analysis: Analysis, cwd: str, *, may_block: bool) -> Iterator[str]:
+def read_texts(analysis: Analysis, cwd: str, *, may_wait: bool) -> Iterator[str]:
     """Yield the contents of the files that a command reads or gets as arguments. The search is bounded."""
-    context = AnalysisContext(cwd, may_block=may_block)
+    context = AnalysisContext(cwd, may_wait=may_wait)
     paths = PathResolver(cwd)
     read = (access for access in chain(analysis.files, analysis.mentions) if access.mode in {"read", "any"})
     for path in islice((path for access in read for path in _files_of(access, paths)), _MAX_FILES):
