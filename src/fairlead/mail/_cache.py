@@ -156,7 +156,7 @@ class MailCache:
             heappush(self._deadlines, deadline)
 
     def remove_agent(self, agent: int) -> None:
-        """Remove an agent and everything that is recorded for it."""
+        """Remove the agent with that id, and everything that is recorded for it."""
         self.agents.remove(agent)
         self.topics.remove_agent(agent)
         self.owing_reply.discard(agent)

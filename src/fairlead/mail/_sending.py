@@ -127,9 +127,9 @@ class MessageSender:
         return self.send(sender, replace(draft, to=to, subject=subject), project)
 
     def message_for(self, reader: Agent, message_id: int) -> tuple[Message, int]:
-        """Return a message and its sender's id. Raises `NoSuchMessage`.
+        """Return a message and its sender's id.
 
-        Raises `NotYours` unless the reader wrote or received the message, or is the user.
+        Raises `NoSuchMessage`, and `NotYours` unless the reader wrote or received the message, or is the user.
         """
         stored = self._storage.get_message(message_id) if 0 < message_id <= _MAX_ID else None
         if stored is None:

@@ -40,7 +40,7 @@ class MessageService:
 
     - Methods may wait for the disk, except those that say "Never blocks".
     - A message survives a power failure once `send` has returned it.
-    - Each delivery is shown once, in the order in which messages were accepted: it is marked before `show` returns.
+    - Each delivery is shown once, in the order in which messages were accepted. It is marked before `show` returns.
     - Every error is a `MailError`. After an error nothing was changed, and the call can be repeated.
     - An `Agent` argument is identified by its id; its other fields may be out of date.
     """
@@ -145,7 +145,7 @@ class MessageService:
         return self._identity.rename(agent, name)
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a text in `Agent.saved`, of which the agent is reminded after a compaction. Raises `TooLarge`."""
+        """Store a text as `Agent.saved`. The agent is reminded of it after a compaction. Raises `TooLarge`."""
         return self._identity.save_status(agent, status)
 
     def mark_seen(self, agent: Agent, at: float) -> None:
@@ -234,9 +234,10 @@ class MessageService:
         return self._sender.reply(sender, draft, project, to_all=to_all)
 
     def read(self, reader: Agent, message_id: int) -> tuple[Message, list[Delivery]]:
-        """Return a message and its deliveries. The reader must be its sender, a recipient or the user.
+        """Return a message and its deliveries, and mark the reader's own delivery as read.
 
-        Marks the reader's own delivery as read, so that it is not shown any more.
+        The message is not shown to the reader any more. Raises `NoSuchMessage`, and `NotYours` unless the reader wrote
+        or received the message, or is the user.
         """
         message, _ = self._sender.message_for(reader, message_id)
         with self._cache.locked():
@@ -249,7 +250,10 @@ class MessageService:
         return message, self._deliveries(message_id)
 
     def ledger(self, reader: Agent, message_id: int) -> list[Delivery]:
-        """Return the deliveries of a message. The reader must be its sender, a recipient or the user."""
+        """Return the deliveries of a message.
+
+        Raises `NoSuchMessage`, and `NotYours` unless the reader wrote or received the message, or is the user.
+        """
         self._sender.message_for(reader, message_id)
         return self._deliveries(message_id)
 
@@ -325,7 +329,7 @@ class MessageService:
     # -- delivery --------------------------------------------------------------------------------------
 
     def queued_count(self, agent: Agent, *, urgent_only: bool = False) -> int:
-        """Return how many deliveries are queued for an agent. Never blocks."""
+        """Return how many deliveries are queued for an agent, or how many of these are urgent. Never blocks."""
         size = self._cache.queue_size(agent.id)
         return size.urgent if urgent_only else size.queued
 

@@ -81,7 +81,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     """Unix time by which a request should be answered; 0 for none."""
     project: str = ""
     may_repeat: bool = False
-    """Whether it may have been shown before, because the process that printed it was killed meanwhile."""
+    """Whether it may have been shown before, because the process that printed it was killed before it had finished."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

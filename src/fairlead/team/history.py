@@ -51,7 +51,7 @@ class TeamHistory(Protocol):
     # -- reading ---------------------------------------------------------------------------------------
 
     def sessions(self, wanted: HistoryFilter) -> list[TeamSession]:
-        """Return a page of the sessions that a filter selects, the last active one first. `text` is ignored."""
+        """Return a page of the sessions that a filter selects, the last active one first. Its `text` is ignored."""
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
         """Return up to `limit` sessions of these hosts whose id starts with `begins`.
@@ -124,7 +124,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...]
     """Only those of these hosts, given by their ids."""
     since: float = 0.0
-    """Only events at or after this Unix time, or sessions that were active then."""
+    """Only events, or sessions with their last event, at or after this Unix time."""
     until: float = 0.0
     """Only events before this Unix time, or sessions that started before it; 0 for no limit."""
     folder: str = ""

@@ -43,7 +43,7 @@ class HostRequest(msgspec.Struct, frozen=True):
 
     name: str
     fingerprint: str = ""
-    """The fingerprint of the host's key, as the person has compared it."""
+    """The fingerprint of the host's key that the person has compared; empty for no check."""
 
 
 class NoTeam(FairleadError):

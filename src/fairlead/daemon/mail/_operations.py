@@ -174,7 +174,7 @@ def _searched(call: MailCall, request: documents.Inbox) -> list[dict[str, Any]]:
 
 
 def poll(call: MailCall, request: documents.Poll, started: float, take: Take) -> dict[str, Any]:
-    """Mark the queued mail as shown by `take`, and return it. `started` is when the poll began, by `monotonic`."""
+    """Mark the queued mail as shown with `take`, and return it. `started` is its start on the monotonic clock."""
     messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
     return {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 State = Literal["unprinted", "printing", "printed", "unknown"]
-"""Whether the mail of a showing was printed. `printing`: perhaps. `unknown`: the reader gives no receipts."""
+"""Whether mail was printed. `printing`: it may have been printed. `unknown`: the reader gives no receipts."""
 
 _MAX_OPENED = 20_000
 _UNKNOWN_READER_AGE = 600.0
@@ -47,7 +47,7 @@ class Receipts:
         Raises `MailUnreachable` if that fails. No mail may be shown then.
         """
         self._opened[showing] = (
-            None  # first: from then on another thread may find the file, its reader dead, and close it
+            None  # before the file exists, because then another thread may close it if its reader is dead
         )
         try:
             self._write(showing, pid)

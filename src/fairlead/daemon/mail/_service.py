@@ -303,7 +303,7 @@ class MailService:
         *,
         urgent_only: bool = False,
     ) -> tuple[list[Message], Left]:
-        """Mark queued mail of an agent as shown by the reader with that pid, which gives a receipt.
+        """Mark queued mail of an agent as shown to the reader with that pid, which gives a receipt.
 
         `pid` is `None` for a reader that gives no receipts, and 0 if it is not known. Returns the messages, and how
         many are still queued or a summary of them. Raises `MailUnreachable` if the receipt's file cannot be created.

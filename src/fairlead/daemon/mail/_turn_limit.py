@@ -149,7 +149,7 @@ def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, 
 
 
 def send_hold_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
-    """Send notices to the user and the senders of the queued messages that these are held, with the reason.
+    """Notify the user and the senders of the queued messages that these messages are held, and why.
 
     Errors are ignored, because `fairlead status` shows the reason, too.
     """

@@ -25,10 +25,14 @@ Mode = Literal["stop", "wake"]
 """`stop`: the client waits for the hook at the end of a turn. `wake`: the hook wakes the session when it ends."""
 
 End = Literal["mail", "time", "over", "shutdown"]
-"""What ended a wait: perhaps `mail`, the end of its `time`, a replacement or release (`over`), or a `shutdown`."""
+"""What ended a wait.
+
+`mail`: mail may be queued. `time`: the time is up. `over`: it was replaced or released. `shutdown`: the daemon shuts
+down.
+"""
 
 _TOKEN_LIFETIME = 30.0
-"""Seconds for which a token can be claimed."""
+"""Seconds after which an unclaimed token may be deleted."""
 
 
 class WaitToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +64,16 @@ class Waiter:
         self._final: End | None = None
 
     def end(self, how: End) -> None:
-        """End the current `wait`, or the next one. After any other reason than `mail`, all later ones end at once."""
+        """End the current `wait`, or the next one. Unless `how` is `mail`, `wait` must not be called after that."""
         if how != "mail" and self._final is None:
             self._final = how
         self._wakeup.set()
 
     async def wait(self, seconds: float) -> End:
-        """Wait for at most the given seconds, and return what ended the wait. May be called again."""
+        """Wait for at most the given seconds, and return what ended the wait.
+
+        May be called again after `mail` or `time`.
+        """
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._wakeup.wait()

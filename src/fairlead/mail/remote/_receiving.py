@@ -51,7 +51,7 @@ class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: str
     body: bytes
     clock_shift: float = 0.0
-    """How many seconds this host's clock is ahead of the origin's. They are added to the times in the packet."""
+    """How many seconds this host's clock is ahead of the origin's. It is added to the times in the packet."""
 
 
 class _BatchState(msgspec.Struct):

@@ -60,7 +60,7 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
         raise RelayRefused(
             f"{location}: another host of the team has the name {hello.name}; choose another one with --name"
         ) from None
-    asked = time.time()  # only now: waiting for the lock of a dead connection takes seconds
+    asked = time.time()  # only now, because waiting for the lock of a dead connection takes seconds
     row = connection.execute(sql.READ_CLOCK).fetchone()
     answered = time.time()
     return Welcome(

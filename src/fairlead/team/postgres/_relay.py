@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.team._types import Changes, Hello, RelayLeases, SnapshotKind, TeamLease
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-"""The maximum size of all packet bodies in one pull, or in one statement of a push."""
+"""The maximum size in bytes of the packet bodies in one pull, or in one statement of a push, besides the first one."""
 _TOUCH_SECONDS: Final = 10.0
 """The minimum interval at which a host that pulls updates its `seen` time on the relay."""
 
@@ -240,7 +240,7 @@ class PostgresRelay(StatementRunner):
 
 
 def _batches(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
-    """Yield the packets in order, in batches. Without its first packet, a batch has fewer than `_BATCH_BYTES`."""
+    """Yield the packets in order, in batches. All bodies of a batch but the first have less than `_BATCH_BYTES`."""
     sizes = itertools.accumulate(len(item.body) for item in packets)
     groups = itertools.groupby(zip(sizes, packets, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
     for _, group in groups:

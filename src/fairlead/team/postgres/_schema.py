@@ -122,7 +122,7 @@ def _upgrade(transaction: Connection, current: str | None) -> None:
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
 
-    if plan(current) in {"use", "too-new"}:  # another host upgraded it meanwhile
+    if plan(current) in {"use", "too-new"}:  # another host has upgraded it in the meantime
         return
     if current is None:
         transaction.exec_driver_sql(_CREATE_SCHEMA)
