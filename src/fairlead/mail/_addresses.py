@@ -23,7 +23,7 @@ EVERYONE: Final = "everyone"
 MAX_NAME_LENGTH: Final = 40
 
 _MAX_ATTEMPTS = 64
-"""How many pairs of words are tried before a number is appended."""
+"""How many pairs of words are tried before a number is appended to the last one."""
 _RESERVED = {
     *("all", "anybody", "anyone", "everybody", "everyone", "fairlead", "human", "me", "nobody", "person", "script"),
     *("self", "system", "user", "you"),
@@ -34,7 +34,10 @@ _MAX_QUOTED_LENGTH = 60
 
 
 def generate_name(session: str, taken: Container[str]) -> str:
-    """Return a name for a session id: the same one each time, unless it is taken."""
+    """Return a name that is not in `taken`, such as `calm-otter`.
+
+    The name is derived from the session id, so the same id gives the same name as long as that is free.
+    """
     seed = session.encode("utf-8", "surrogatepass")
     name = ""
     for attempt in range(_MAX_ATTEMPTS):
@@ -47,7 +50,7 @@ def generate_name(session: str, taken: Container[str]) -> str:
 
 
 def subagent_kind(agent_type: str) -> str:
-    """Return the part of a subagent's name that is made from its type."""
+    """Return a subagent's type in the form that its name contains: lower case, with `-` between words."""
     kind = re.sub(r"[^a-z0-9]+", "-", agent_type.lower()).strip("-")
     return kind[:MAX_NAME_LENGTH].rstrip("-") or "agent"
 
@@ -58,7 +61,7 @@ def normalize_name(name: str) -> str:
 
 
 def validate_name(name: str) -> str:
-    """Return a requested name without surrounding whitespace, or raise `BadName`."""
+    """Return a requested name without surrounding whitespace. Raises `BadName` if it is malformed or reserved."""
     requested = name.strip()
     if not _NAME.fullmatch(requested):
         raise BadName(
@@ -71,7 +74,7 @@ def validate_name(name: str) -> str:
 
 
 def validate_topic(topic: str) -> str:
-    """Return the name of a topic without its `#`, or raise `BadName`."""
+    """Return the name of a topic in lower case and without its `#`. Raises `BadName` if it is malformed."""
     name = normalize_name(topic).removeprefix("#")
     if not _TOPIC.fullmatch(name):
         raise BadName(
@@ -87,10 +90,10 @@ def quote(text: str) -> str:
 
 
 class TopicIndex:
-    """Topics and the ids of their subscribers, in memory. A topic exists as long as it has a subscriber."""
+    """The topics of this host and the ids of their subscribers. A topic exists as long as it has a subscriber."""
 
     def __init__(self, subscriptions: Iterable[tuple[str, int]]) -> None:
-        """Start with the stored subscriptions."""
+        """Add the stored subscriptions, as pairs of a topic and an agent's id."""
         self._subscribers: dict[str, dict[int, None]] = {}
         for topic, agent in subscriptions:
             self.add(topic, agent)
@@ -100,54 +103,60 @@ class TopicIndex:
         return sorted(self._subscribers)
 
     def subscribers(self, topic: str) -> list[int]:
-        """Return the subscribers of a topic, in the order in which they subscribed."""
+        """Return the ids of the subscribers of a topic, in the order in which they subscribed."""
         return list(self._subscribers.get(topic, ()))
 
     def add(self, topic: str, agent: int) -> None:
-        """Add a subscriber."""
+        """Subscribe the agent with that id to a topic."""
         self._subscribers.setdefault(topic, {})[agent] = None
 
     def remove(self, topic: str, agent: int) -> None:
-        """Remove a subscriber."""
+        """Remove the agent with that id from a topic. Does nothing if it is not subscribed."""
         subscribers = self._subscribers.get(topic, {})
         subscribers.pop(agent, None)
         if not subscribers:
             self._subscribers.pop(topic, None)
 
     def remove_agent(self, agent: int) -> None:
-        """Remove an agent from all topics."""
+        """Remove the agent with that id from all topics."""
         for topic in self.names():
             self.remove(topic, agent)
 
 
 class OtherHosts(Protocol):
-    """Finds agents of other hosts."""
+    """Finds agents of other hosts. `TeamHosts` implements it."""
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of another host with a name. Raises `unknown`, or a more specific `NoSuchAgent`."""
+        """Return the agent of another host that an address names.
+
+        If there is none, raises `unknown` or a more specific `NoSuchAgent`.
+        """
 
     def subscribers(self, topic: str) -> list[Agent]:
         """Return the living subscribers of a topic on other hosts."""
 
     def other_recipients(self, message: int) -> list[int]:
-        """Return the recipients of a message of another host that have no delivery here."""
+        """Return the ids of the recipients of a message of another host that have no delivery on this host.
+
+        The list is empty for a message of this host.
+        """
 
 
 class AddressResolver:
     """Finds the recipients of an address."""
 
     other_hosts: OtherHosts | None = None
-    """None if this host is in no team."""
+    """Finds agents of other hosts; None until the mail of a team is used."""
 
     def __init__(self, agents: AgentDirectory, topics: TopicIndex) -> None:
-        """Use these agents and topics."""
         self._agents = agents
         self._topics = topics
 
     def resolve(self, sender: Agent, to: Sequence[str], project: str) -> tuple[tuple[str, ...], tuple[Agent, ...]]:
         """Return the normalized addresses, and the recipients without duplicates.
 
-        Raises `MailError` for an invalid address.
+        `project` determines the recipients of `everyone` if the sender has no project. Raises `MailError` if an address
+        is invalid or has no recipient, or if there are too many.
         """
         if not to:
             raise BadMessage("the message has no recipient; name at least one")
@@ -180,7 +189,7 @@ class AddressResolver:
         return agent.name, (agent,)
 
     def _find(self, written: str) -> Agent:
-        """Return the agent with a name, on this host or another."""
+        """Return the agent with a name, on this host or another. Raises `NoSuchAgent`."""
         try:
             return self._agents.by_name(written)
         except NoSuchAgent as unknown:
@@ -189,7 +198,10 @@ class AddressResolver:
             return self.other_hosts.resolve(written, unknown)
 
     def _subscribers(self, sender: Agent, topic: str) -> list[Agent]:
-        """Return the living subscribers. Ended ones are left out: the mail would be outdated when they are resumed."""
+        """Return the living subscribers of a topic except the sender. Raises `NobodyThere` if there are none.
+
+        Ended agents are left out, because the mail would be outdated when they are resumed.
+        """
         agents = [self._agents.get(number) for number in self._topics.subscribers(topic)]
         living = [agent for agent in agents if agent and not agent.ended and agent.id != sender.id]
         if self.other_hosts is not None:
@@ -199,7 +211,7 @@ class AddressResolver:
         return living
 
     def _project_agents(self, sender: Agent, project: str) -> list[Agent]:
-        """Return the living sessions of a project.
+        """Return the living sessions of a project except the sender. Raises `NobodyThere` if there are none.
 
         Subagents are left out. Each has one task, and mail would make it continue after it has finished.
         """

@@ -37,19 +37,18 @@ _EMPTY = QueueSize()
 
 
 class MailCache:
-    """Agents, topics, queue sizes and deadlines.
+    """The agents, topics, queue sizes and deadlines of the mail.
 
     Change it only within `locked()`, after the storage has stored the change. Queue sizes can be read at any time.
     """
 
     def __init__(self, snapshot: StoredMail) -> None:
-        """Start with the contents of the storage."""
         self.agents = AgentDirectory(snapshot.agents, snapshot.former_sessions, snapshot.former_names)
         self.topics = TopicIndex(snapshot.subscriptions)
         self.addresses = AddressResolver(self.agents, self.topics)
         self.last_message = snapshot.last_message
         self.owing_reply = set(snapshot.owing_reply)
-        """Agents that may have seen a request without answering it."""
+        """The ids of agents that may have seen a request without answering it."""
         self._queue_sizes = dict(snapshot.queue_sizes)
         self._deadlines = list(snapshot.deadlines)
         heapify(self._deadlines)
@@ -61,7 +60,11 @@ class MailCache:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock for a change. The listeners are called after the lock is released."""
+        """Hold the lock for a change.
+
+        The listeners are called in this thread after the lock is released, even if the change raised an error. The lock
+        is not reentrant.
+        """
         to_notify: dict[int, None] = {}
         has_outgoing = False
         try:
@@ -77,11 +80,11 @@ class MailCache:
                 self._notify_outgoing()
 
     def add_listener(self, listener: Callable[[Agent], None]) -> None:
-        """Call `listener` with each agent for which a delivery was queued."""
+        """Call `listener` with each agent for which deliveries were queued. Its errors are ignored."""
         self._listeners = (*self._listeners, listener)
 
     def add_outgoing_listener(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after data for other hosts was stored."""
+        """Call `listener` after data for other hosts may have been stored. Its errors are ignored."""
         self._outgoing_listeners = (*self._outgoing_listeners, listener)
 
     def note_outgoing(self) -> None:
@@ -89,7 +92,7 @@ class MailCache:
         self._has_outgoing = bool(self._outgoing_listeners)
 
     def note_marked(self, messages: Iterable[Message]) -> None:
-        """Record that deliveries of these messages have changed. Senders on other hosts are notified of that.
+        """Record that deliveries of these messages have changed, so that senders on other hosts get receipts.
 
         Only senders on other hosts have an `@` in their names.
         """
@@ -97,11 +100,11 @@ class MailCache:
             self._has_outgoing = True
 
     def queue_size(self, agent: int) -> QueueSize:
-        """Return how many deliveries are queued for an agent."""
+        """Return the size of an agent's queue. Needs no lock."""
         return self._queue_sizes.get(agent, _EMPTY)
 
     def enqueue(self, agent: int, added: QueueSize) -> None:
-        """Record that deliveries were queued for an agent."""
+        """Record that deliveries were queued for an agent, and notify the listeners when the lock is released."""
         self._queue_sizes[agent] = self.queue_size(agent) + added
         self._to_notify[agent] = None
 
@@ -118,7 +121,10 @@ class MailCache:
         self._queue_sizes.pop(agent, None)
 
     def record_sent(self, messages: Iterable[OutgoingMessage], answered: Mapping[int, QueueSize]) -> None:
-        """Record the deliveries of new messages, and remove the deliveries that these messages answer."""
+        """Record the deliveries and deadlines of new messages.
+
+        `answered` has the number of deliveries by agent that left its queue because these messages answer them.
+        """
         for outgoing in messages:
             message = outgoing.message
             self.last_message = max(self.last_message, message.id)
@@ -134,23 +140,23 @@ class MailCache:
             self.dequeue(agent, removed)
 
     def has_overdue(self, now: float) -> bool:
-        """Return whether a deadline has passed."""
+        """Return whether a recorded deadline is not after `now`, a Unix time."""
         return any(deadline <= now for deadline, _ in self._deadlines[:1])
 
     def take_overdue(self, now: float, limit: int) -> list[tuple[float, int]]:
-        """Remove and return the requests whose deadlines have passed, the earliest first."""
+        """Remove and return up to `limit` pairs of a passed deadline and its message, the earliest first."""
         overdue: list[tuple[float, int]] = []
         while self.has_overdue(now) and len(overdue) < limit:
             overdue.append(heappop(self._deadlines))
         return overdue
 
     def restore_overdue(self, overdue: Iterable[tuple[float, int]]) -> None:
-        """Put back requests for which no notice could be sent."""
+        """Put back what `take_overdue` returned, because no notices could be sent."""
         for deadline in overdue:
             heappush(self._deadlines, deadline)
 
     def remove_agent(self, agent: int) -> None:
-        """Remove an agent."""
+        """Remove the agent with that id, and everything that is recorded for it."""
         self.agents.remove(agent)
         self.topics.remove_agent(agent)
         self.owing_reply.discard(agent)

@@ -1,6 +1,7 @@
-"""All agents in memory, by id, name, session and parent. There is no I/O and no lock; callers write one at a time.
+"""All agents in memory, by id, name, session and parent. There is no I/O and no lock.
 
-Readers do not wait for the writer: each lookup is one access to a dict, and an agent is replaced, never modified.
+Only one thread at a time may write. Readers need not wait for it, because each lookup is one access to a dict, and an
+agent is replaced, never modified.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ class AgentDirectory:
     """
 
     def __init__(self, agents: Iterable[Agent], sessions: Mapping[str, int], names: Mapping[str, int]) -> None:
-        """Start with agents, and with their former session ids and names."""
+        """Add agents. `sessions` and `names` have the agent's id by former session id and by former name."""
         self._by_id: dict[int, Agent] = {}
         self._by_name: dict[str, int] = {}
         self._by_session: dict[tuple[str, str], int] = {}
-        """By session and agent id. The agent id is empty for the session itself."""
+        """Ids of agents by session id and the client's id of the subagent, which is empty for the session itself."""
         self._children: dict[int, dict[int, None]] = {}
         self._former_sessions = dict(sessions)
         self._former_names = {name: owner for name, owner in names.items() if owner < FIRST_REMOTE_ID}
         self._remote: dict[tuple[str, int], int] = {}
-        """Agents of other hosts, by host and the id on that host."""
+        """Ids of agents of other hosts, by host and the id on that host."""
         self._remote_names = {name: owner for name, owner in names.items() if owner >= FIRST_REMOTE_ID}
-        """Agents of other hosts, by current and former names."""
+        """Ids of agents of other hosts, by current and former names."""
         self._seen: dict[int, float] = {}
         self._unsaved: dict[int, None] = {}
-        """Agents that were active since the last `take_unsaved_seen`."""
+        """Ids of agents that were active since the last `take_unsaved_seen`. The values are not used."""
         self.host_name = ""
-        """The name of this host in its team."""
+        """The name of this host in its team; empty if it is in none."""
         for agent in agents:
             self.put(agent)
         self._next_id = max([FIRST_ID, *(number + 1 for number in self._by_id if number < FIRST_REMOTE_ID)])
@@ -53,26 +54,29 @@ class AgentDirectory:
     # -- lookups ---------------------------------------------------------------------------------------
 
     def __contains__(self, name: object) -> bool:
-        """Return whether any agent has or had that name."""
+        """Return whether any agent of this host has or had that name, ignoring case."""
         if not isinstance(name, str):
             return False
         key = normalize_name(name)
         return key in self._by_name or key in self._former_names
 
     def get(self, number: int) -> Agent | None:
-        """Return the current state of the agent with that id."""
+        """Return the current state of the agent with that id; None if there is no such agent."""
         agent = self._by_id.get(number)
         seen = self._seen.get(number)
         return agent if agent is None or seen is None else replace(agent, seen=seen)
 
     def current(self, agent: Agent) -> Agent:
-        """Return the current state of an agent."""
+        """Return the current state of an agent. Raises `NoSuchAgent` if it was deleted."""
         if (current := self.get(agent.id)) is None:
             raise NoSuchAgent(f"{quote(agent.name)} no longer exists: it ended long ago")
         return current
 
     def by_session(self, session: str, agent_id: str = "") -> Agent | None:
-        """Return the agent of a session or of its subagent. Session ids from before a /clear are found, too."""
+        """Return the agent of a session, or with `agent_id` of its subagent; None if there is no such agent.
+
+        Session ids from before a /clear are found, too.
+        """
         if not (session.isascii() and agent_id.isascii()):
             session, agent_id = replace_surrogates_in(session, agent_id)
         if (number := self._by_session.get((session, agent_id))) is not None:
@@ -84,11 +88,11 @@ class AgentDirectory:
         return None if number is None else self.get(number)
 
     def is_former_session(self, session: str) -> bool:
-        """Return whether the agent of that session has another session id now."""
+        """Return whether an agent had that session id before, and no agent has it now."""
         return (session, "") not in self._by_session and session in self._former_sessions
 
     def by_name(self, name: str) -> Agent:
-        """Return the agent with that name or former name. Raises `NoSuchAgent`."""
+        """Return the agent of this host with that name or former name. Raises `NoSuchAgent` with similar names."""
         key = normalize_name(name)
         number = self._id_of(key)
         agent = None if number is None else self.get(number)
@@ -99,48 +103,48 @@ class AgentDirectory:
         return agent
 
     def all(self) -> list[Agent]:
-        """Return all sessions and subagents of this host by name, including ended ones."""
+        """Return all sessions and subagents of this host, sorted by name, including ended ones."""
         numbers = [number for number in list(self._by_id) if FIRST_ID <= number < FIRST_REMOTE_ID]
         agents = [agent for number in numbers if (agent := self.get(number))]
         return sorted(agents, key=lambda agent: normalize_name(agent.name))
 
     def remote(self, host: str, number: int) -> Agent | None:
-        """Return the agent with an id on another host, if any message has named it."""
+        """Return the agent with that id on another host; None if no message has named it."""
         return self._by_id.get(self._remote.get((host, number), 0))
 
     def remote_of(self, host: str) -> list[Agent]:
-        """Return the agents of another host that any message has named."""
+        """Return the agents of another host that messages have named."""
         return [self._by_id[number] for (owner, _), number in list(self._remote.items()) if owner == host]
 
     def remote_by_name(self, name: str) -> Agent | None:
-        """Return the agent of another host that has or had a name of the form `name@host`."""
+        """Return the agent of another host that has or had a name of the form `name@host`; None if none had it."""
         return self._by_id.get(self._remote_names.get(normalize_name(name), 0))
 
     def name_for_others(self, agent: Agent) -> str:
-        """Return the name of an agent for other hosts: with the name of its host."""
+        """Return the name by which other hosts know an agent, of the form `name@host`."""
         return agent.name if agent.host or not self.host_name else f"{agent.name}@{self.host_name}"
 
     def former_names(self) -> dict[int, list[str]]:
-        """Return the former names of the agents of this host, by id."""
+        """Return the former names of the agents of this host, in lower case, by the agent's id."""
         names: dict[int, list[str]] = {}
         for name, owner in self._former_names.items():
             names.setdefault(owner, []).append(name)
         return names
 
     def subagents_of(self, parent: int) -> list[Agent]:
-        """Return the subagents of an agent."""
+        """Return the subagents of the agent with that id, including ended ones."""
         return [agent for number in self._children.get(parent, ()) if (agent := self.get(number))]
 
     def with_subagents(self, agent: Agent) -> list[Agent]:
-        """Return an agent and its subagents."""
+        """Return an agent, unchanged, followed by its subagents."""
         return [agent, *self.subagents_of(agent.id)]
 
     def new_session_name(self, session: str) -> str:
-        """Return a free name for a session."""
+        """Return a name for a session that no agent of this host has or had."""
         return generate_name(session, self)
 
     def new_subagent_name(self, parent: Agent, agent_type: str) -> str:
-        """Return a free name for a subagent: its kind and the next number."""
+        """Return a free name for a subagent, such as `calm-otter/explore-2`, from its parent, type and a number."""
         prefix = f"{parent.name}/{subagent_kind(agent_type)}-"
         names = [child.name for child in self.subagents_of(parent.id) if child.name.startswith(prefix)]
         suffixes = [name.removeprefix(prefix) for name in names]
@@ -149,17 +153,20 @@ class AgentDirectory:
     # -- changes ---------------------------------------------------------------------------------------
 
     def new_id(self) -> int:
-        """Return an id that was never used."""
+        """Return a new id for a session or subagent of this host."""
         number, self._next_id = self._next_id, self._next_id + 1
         return number
 
     def new_remote_id(self) -> int:
-        """Return an id for an agent of another host."""
+        """Return a new id for an agent of another host."""
         number, self._next_remote_id = self._next_remote_id, self._next_remote_id + 1
         return number
 
     def put(self, agent: Agent) -> None:
-        """Add an agent, or replace the one with the same id. Its former name and session id still resolve to it."""
+        """Add an agent, or replace the one with the same id.
+
+        The former name and session id of an agent that is not a subagent still resolve to it.
+        """
         old = self._by_id.get(agent.id)
         self._by_id[agent.id] = agent
         if agent.id >= FIRST_REMOTE_ID:
@@ -175,7 +182,7 @@ class AgentDirectory:
             self._keep_aliases(old, agent)
 
     def remove(self, number: int) -> None:
-        """Remove an agent and its former names."""
+        """Remove the agent with that id, and its former names and session ids. Does nothing if there is none."""
         agent = self._by_id.pop(number, None)
         if agent is None:
             return
@@ -194,7 +201,10 @@ class AgentDirectory:
                 del former[key]
 
     def mark_seen(self, number: int, at: float, now: float) -> None:
-        """Record activity. A time before the last recorded one is ignored, unless that one is in the future."""
+        """Record that an agent was active at a Unix time.
+
+        Ignored if a later activity is recorded, unless that is after `now`, because the clock was set back.
+        """
         agent = self._by_id.get(number)
         if agent is None:
             return
@@ -204,12 +214,12 @@ class AgentDirectory:
             self._unsaved[number] = None
 
     def take_unsaved_seen(self) -> list[tuple[int, float]]:
-        """Return the agents that were active since the last call, and when."""
+        """Return the ids of the agents that were active since the last call, each with the time."""
         unsaved, self._unsaved = self._unsaved, {}
         return [(number, self._seen[number]) for number in unsaved if number in self._seen]
 
     def restore_unsaved_seen(self, seen: Iterable[tuple[int, float]]) -> None:
-        """Put back activity that could not be saved."""
+        """Put back what `take_unsaved_seen` returned, because it could not be stored."""
         self._unsaved.update(dict.fromkeys(number for number, _ in seen))
 
     # -- internal --------------------------------------------------------------------------------------
@@ -235,7 +245,7 @@ class AgentDirectory:
         return self._by_name.get(f"{normalize_name(parent.name)}/{rest}") if slash else parent.id
 
     def _nearest(self, key: str) -> tuple[str, ...]:
-        """Return similar names of living agents."""
+        """Return up to three similar names of living agents of this host."""
         living = {
             normalize_name(agent.name): agent.name
             for agent in list(self._by_id.values())

@@ -7,7 +7,7 @@ MailError                 a message was not sent, shown or found
 ├── NoSuchAgent           no agent has that name; `nearest` lists similar names
 ├── NobodyThere           a valid address that currently has no recipient
 ├── NoSuchMessage         no message has that id
-├── NotYours              a message that the caller neither wrote nor received, or a name that is not the caller's
+├── NotYours              a message that the caller neither wrote nor received, or an agent it may not act for
 └── MailUnreachable       the storage failed; nothing was changed
     ├── MailBusy          another process holds the storage
     └── MailFull          the disk is full
@@ -35,10 +35,9 @@ class BadName(MailError, ValueError):
 
 
 class NoSuchAgent(MailError, LookupError):
-    """No agent has that name."""
+    """No agent has that name. `nearest` lists similar names."""
 
     def __init__(self, message: str, nearest: tuple[str, ...] = ()) -> None:
-        """Keep the message and the similar names."""
         super().__init__(message)
         self.nearest = nearest
 
@@ -52,7 +51,7 @@ class NoSuchMessage(MailError, LookupError):
 
 
 class NotYours(MailError):
-    """A message that was neither written by the reader nor sent to it."""
+    """A message that the caller neither wrote nor received, or an agent that the caller may not act for."""
 
 
 class MailUnreachable(MailError):

@@ -28,17 +28,19 @@ _MAX_PAUSE = 0.05
 
 
 class AgentExpiry:
-    """Ends and revives agents, updates their mail, and deletes it."""
+    """Ends and revives agents, sends notices, and deletes old messages and agents."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
-        """Use this storage, cache and clock."""
         self._storage = storage
         self._cache = cache
         self._agents = cache.agents
         self._now = now
 
     def end(self, agent: Agent, reason: str) -> None:
-        """End an agent and its subagents, and send the notices, in one transaction."""
+        """End an agent and its subagents, and send notices about their unanswered requests, in one transaction.
+
+        `reason` is added to the reason of the bounces. Does nothing if all of them have already ended.
+        """
         reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
         with self._cache.locked():
             agents = self._agents.with_subagents(self._agents.current(agent))
@@ -57,7 +59,7 @@ class AgentExpiry:
             self._cache.note_outgoing()
 
     def revive(self, agent: Agent) -> Agent:
-        """Mark an agent as alive again."""
+        """Mark an agent as alive again, and queue its bounced deliveries. Its subagents stay ended."""
         if not self._agents.current(agent).ended:
             return self._agents.current(agent)
         with self._cache.locked():
@@ -69,7 +71,7 @@ class AgentExpiry:
         return self._agents.current(agent)
 
     def notify_idle(self, agent: Agent) -> None:
-        """Send a notice to each sender of a request that the agent has seen and not answered."""
+        """Send one notice about each request that the agent has seen and not answered, to the sender of the request."""
         if agent.id not in self._cache.owing_reply:
             return
         with self._cache.locked():
@@ -79,7 +81,7 @@ class AgentExpiry:
             self._cache.owing_reply.discard(agent.id)
 
     def process_deadlines(self, now: float) -> int:
-        """Send a notice to each sender of a request that was not answered in time, and return how many."""
+        """Send one notice about each request whose deadline has passed at `now`. Return the number of notices."""
         sent = 0
         while self._cache.has_overdue(now):
             with self._cache.locked():
@@ -93,7 +95,10 @@ class AgentExpiry:
         return sent
 
     def prune(self, older_than: float) -> int:
-        """Delete messages from before a Unix time, and agents without messages. Return the number of messages."""
+        """Delete messages from before a Unix time, and agents without messages that ended before it.
+
+        Queued messages are kept. Returns the number of deleted messages.
+        """
         deleted, after, is_done = 0, None, False
         while not is_done:
             with self._cache.locked():

@@ -25,14 +25,16 @@ class IdentityService:
     """Creates and renames agents. Each change is stored before it becomes visible."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
-        """Use this storage, cache and clock."""
         self._storage = storage
         self._cache = cache
         self._agents = cache.agents
         self._now = now
 
     def ensure_agent(self, session: str, agent_id: str, agent_type: str, project: str, *, is_start: bool) -> Agent:
-        """Return the agent of a session or of its subagent; create it if it does not exist."""
+        """Return the agent of a session, or with `agent_id` of its subagent; create it if it does not exist.
+
+        Moves the session's agents to `project` unless that is empty. Raises `BadName` if `session` is empty.
+        """
         session, agent_id, project = replace_surrogates_in(session, agent_id, project)
         if not session:
             raise BadName("a session without an id has no agent")
@@ -45,7 +47,10 @@ class IdentityService:
             return self._ensure_subagent(parent, agent_id, agent_type) if agent_id else parent
 
     def change_session(self, old_session: str, new_session: str) -> Agent | None:
-        """Move an agent to another session id. Returns None if there is no agent, or the new id has its own agent."""
+        """Move an agent and its subagents to another session id.
+
+        Returns None, and changes nothing, if the old session has no agent, or if the new id is empty or in use.
+        """
         old_session, new_session = replace_surrogates_in(old_session, new_session)
         with self._cache.locked():
             agent = self._agents.by_session(old_session)
@@ -56,7 +61,7 @@ class IdentityService:
             return self._move(agent, new_session)
 
     def rename(self, agent: Agent, name: str) -> Agent:
-        """Rename a session and its subagents to a name that no other agent has or had."""
+        """Rename a session and its subagents. Raises `BadName` if another agent has or had the name."""
         requested = validate_name(name)
         with self._cache.locked():
             agent = self._agents.current(agent)
@@ -70,7 +75,7 @@ class IdentityService:
             return renamed[0]
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a status that the agent will be reminded of."""
+        """Store a text of which the agent is reminded after a compaction. Raises `TooLarge` if it is too long."""
         if len(status) > MAX_STATUS_LENGTH:
             raise TooLarge(f"a status can have {MAX_STATUS_LENGTH} characters, not {len(status)}")
         with self._cache.locked():
@@ -79,7 +84,7 @@ class IdentityService:
             return agent
 
     def flush(self) -> None:
-        """Store when agents were last active."""
+        """Store when agents were last active. After an error, the next call stores it."""
         with self._cache.locked():
             seen = self._agents.take_unsaved_seen()
             try:

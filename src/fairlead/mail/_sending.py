@@ -43,7 +43,7 @@ _MAX_SCANNED = 8000
 
 
 class PendingSend(msgspec.Struct):
-    """A draft whose thread waits until it is sent, and the result."""
+    """A draft to send, and once it was sent or refused, the result or the error."""
 
     sender: Agent
     draft: Draft
@@ -53,16 +53,19 @@ class PendingSend(msgspec.Struct):
 
     @property
     def key(self) -> tuple[int, str]:
-        """The sender and the idempotency key, which may be empty."""
+        """The sender's id and the idempotency key, which may be empty."""
         return self.sender.id, self.draft.key
 
     @property
     def is_done(self) -> bool:
-        """Whether the draft was sent or refused."""
+        """Whether there is a result or an error."""
         return self.result is not None or self.error is not None
 
     def outcome(self) -> SendResult | MailError:
-        """Return the result or a copy of the error: each thread raises its own, because raising adds a traceback."""
+        """Return the result, or a copy of the error. Must be called after the draft was sent or refused.
+
+        Several threads may raise the same error. Each raises a copy, because raising an error adds a traceback to it.
+        """
         if self.result is not None:
             return self.result
         if isinstance(self.error, MailError):
@@ -71,7 +74,7 @@ class PendingSend(msgspec.Struct):
 
 
 def _pending(sender: Agent, draft: Draft, project: str) -> PendingSend:
-    """Return a draft to send, with texts that can be stored."""
+    """Return a `PendingSend` for a draft. Surrogates in its texts are replaced, so that these can be stored."""
     subject, body, key, project = replace_surrogates_in(draft.subject, draft.body, draft.key, project)
     return PendingSend(sender, replace(draft, subject=subject, body=body, key=key), project)
 
@@ -80,14 +83,13 @@ class MessageSender:
     """Sends messages. One thread commits the drafts of all waiting threads, so that they share one sync of the disk."""
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
-        """Use this storage, cache and clock."""
         self._storage = storage
         self._cache = cache
         self._now = now
         self._pending: deque[PendingSend] = deque()
 
     def send(self, sender: Agent, draft: Draft, project: str) -> SendResult:
-        """Send a message, together with the drafts of all waiting threads."""
+        """Send a message, together with the drafts of all waiting threads. Raises `MailError` if it was not sent."""
         pending = _pending(sender, draft, project)
         self._pending.append(pending)
         with self._cache.locked():
@@ -99,14 +101,17 @@ class MessageSender:
         return outcome
 
     def send_many(self, items: Iterable[tuple[Agent, Draft]], project: str) -> list[SendResult | MailError]:
-        """Send messages in one transaction."""
+        """Send messages in one transaction. Return the result or the error of each, in order."""
         batch = [_pending(sender, draft, project) for sender, draft in items]
         with self._cache.locked():
             self._commit(batch)
         return [pending.outcome() for pending in batch]
 
     def reply(self, sender: Agent, draft: Draft, project: str, *, to_all: bool) -> SendResult:
-        """Send a reply. The answered message determines the recipients, and the subject if the draft has none."""
+        """Send a reply to the message `draft.reply_to`.
+
+        That message determines the recipients, and the subject if the draft has none. `draft.to` is ignored.
+        """
         original, author = self.message_for(sender, draft.reply_to)
         recipients = [author]
         if to_all or author == sender.id:
@@ -124,7 +129,7 @@ class MessageSender:
     def message_for(self, reader: Agent, message_id: int) -> tuple[Message, int]:
         """Return a message and its sender's id.
 
-        Raises `NotYours` unless the reader wrote or received the message, or is the user.
+        Raises `NoSuchMessage`, and `NotYours` unless the reader wrote or received the message, or is the user.
         """
         stored = self._storage.get_message(message_id) if 0 < message_id <= _MAX_ID else None
         if stored is None:
@@ -146,7 +151,7 @@ class MessageSender:
             raise
 
     def _send_all(self, batch: Sequence[PendingSend]) -> None:
-        """Store the valid drafts of a batch, all or none, and set the result or error of each."""
+        """Store the valid drafts of a batch in one transaction, and set the result or error of each."""
         keys = {pending.key for pending in batch if pending.draft.key}
         sent_before = self._storage.find_by_keys(keys) if keys else {}
         ready: list[tuple[PendingSend, OutgoingMessage, tuple[Agent, ...]]] = []
@@ -206,13 +211,13 @@ class MessageSender:
         return outgoing, recipients
 
     def _earlier_result(self, message: Message) -> SendResult:
-        """Return the result for a message that was sent before with the same key."""
+        """Return the result for a message that was sent before with the same idempotency key."""
         agents = (self._cache.agents.get(number) for number, _ in self._storage.deliveries(message.id))
         return SendResult(message=message, recipients=tuple(agent for agent in agents if agent), is_new=False)
 
 
 def _validate_draft(draft: Draft, now: float) -> Draft:
-    """Return a draft with a subject. Its texts are valid Unicode. Raises `BadMessage`."""
+    """Return the draft, with a subject from its body if it has none. Raises `BadMessage` if it is invalid."""
     if draft.priority not in PRIORITIES:
         raise BadMessage(f"priority must be one of {', '.join(PRIORITIES)}, not {quote(str(draft.priority))}")
     if draft.intent not in INTENTS:
@@ -225,13 +230,13 @@ def _validate_draft(draft: Draft, now: float) -> Draft:
 
 
 def _reply_subject(subject: str) -> str:
-    """Return the subject of a reply."""
+    """Return the subject of a reply to a message with this subject."""
     prefixed = subject if subject.startswith(_REPLY_PREFIX) else f"{_REPLY_PREFIX}{subject}"
     return prefixed[:MAX_SUBJECT_LENGTH]
 
 
 def _first_words(body: str) -> str:
-    """Return the first words of a text's first line, for use as a subject."""
+    """Return the first words of a body's first line that is not blank, for use as a subject."""
     line = " ".join(next(filter(str.strip, body[:_MAX_SCANNED].splitlines()), "").split())
     if len(line) <= _MAX_FIRST_WORDS:
         return line

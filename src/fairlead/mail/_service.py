@@ -40,7 +40,7 @@ class MessageService:
 
     - Methods may wait for the disk, except those that say "Never blocks".
     - A message survives a power failure once `send` has returned it.
-    - Each delivery is shown once, in the order in which messages were accepted: it is marked before `show` returns.
+    - Each delivery is shown once, in the order in which messages were accepted. It is marked before `show` returns.
     - Every error is a `MailError`. After an error nothing was changed, and the call can be repeated.
     - An `Agent` argument is identified by its id; its other fields may be out of date.
     """
@@ -70,9 +70,9 @@ class MessageService:
         return self._team
 
     def add_mail_listener(self, listener: Callable[[Agent], None]) -> None:
-        """Call a listener after each commit that queued a delivery for an agent, in the committing thread.
+        """Call `listener` with the agent after each commit that queued deliveries for it, in the committing thread.
 
-        The listener must be quick. It may call the service.
+        The listener must be quick. It may call the service. Its errors are ignored.
         """
         self._cache.add_listener(listener)
 
@@ -81,19 +81,23 @@ class MessageService:
     def ensure_agent(
         self, session: str, *, agent_id: str = "", agent_type: str = "", project: str = "", is_start: bool = False
     ) -> Agent:
-        """Return the agent of a session, or of its subagent; create it if it does not exist.
+        """Return the agent of a session, or with `agent_id` of its subagent; create it if it does not exist.
 
         An ended agent is returned unchanged; `revive` marks it as alive. A session id from before a /clear resolves to
-        the agent that had it, unless a new session starts with that id (`is_start`) while the agent is alive.
+        the agent that had it, unless a new session starts with that id (`is_start`) while the agent is alive. Raises
+        `BadName` if `session` is empty.
         """
         return self._identity.ensure_agent(session, agent_id, agent_type, project, is_start=is_start)
 
     def find_by_session(self, session: str, agent_id: str = "") -> Agent | None:
-        """Return the agent of a session, or of its subagent, if it exists. Never blocks."""
+        """Return the agent of a session, or with `agent_id` of its subagent; None if there is none. Never blocks."""
         return self._agents.by_session(session, agent_id)
 
     def waiting_mail(self, session: str, agent_id: str = "") -> WaitingMail | None:
-        """Return the agent of a session, or of its subagent, and what waits for it. Never blocks."""
+        """Return the agent of a session, or with `agent_id` of its subagent, and the mail that waits for it.
+
+        Returns None if there is no such agent. Never blocks.
+        """
         agent = self._agents.by_session(session, agent_id)
         if agent is None:
             return None
@@ -101,21 +105,24 @@ class MessageService:
         return WaitingMail(agent, size.queued, size.urgent, may_owe_reply=agent.id in self._cache.owing_reply)
 
     def find_by_name(self, name: str) -> Agent:
-        """Return the agent with a name, ignoring case. Raises `NoSuchAgent` with similar names."""
+        """Return the agent of this host with a name or former name, ignoring case.
+
+        Raises `NoSuchAgent` with similar names.
+        """
         return self._agents.by_name(name)
 
     def current(self, agent: Agent) -> Agent:
-        """Return the current state of an agent. Never blocks."""
+        """Return the current state of an agent. Raises `NoSuchAgent` if it was deleted. Never blocks."""
         return self._agents.current(agent)
 
     def agents(self, project: str | None = None, *, include_ended: bool = False) -> list[Agent]:
-        """Return the sessions and subagents by name, of all projects or of one."""
+        """Return the sessions and subagents of a project, or of all projects, sorted by name."""
         with self._cache.locked():
             agents = self._agents.all()
         return [agent for agent in agents if project in (None, agent.project) and (include_ended or not agent.ended)]
 
     def mail_counts(self) -> dict[int, MailCounts]:
-        """Return the counts of each agent that has open messages or requests, by the agent's id."""
+        """Return the counts of the user and all living agents, by agent id. Agents without open mail are left out."""
         return self._storage.mail_counts([USER.id, *(agent.id for agent in self.agents())])
 
     def mail_counts_of(self, agent: Agent) -> MailCounts:
@@ -126,20 +133,23 @@ class MessageService:
         return self._storage.mail_counts([agent.id]).get(agent.id, MailCounts())
 
     def change_session(self, old_session: str, new_session: str) -> Agent:
-        """Move an agent to another session id, with its name, queue and subagents, as after /clear."""
+        """Move an agent to another session id, with its name, queue and subagents, as after /clear. Return it, alive.
+
+        If the old session has no agent, or the new one has its own, returns the agent of the new session instead.
+        """
         agent = self._identity.change_session(old_session, new_session) or self.ensure_agent(new_session)
         return self.revive(agent)
 
     def rename(self, agent: Agent, name: str) -> Agent:
-        """Rename a session; its subagents follow. Raises `BadName` if the name is invalid or taken."""
+        """Rename a session and its subagents. Raises `BadName` if the name is invalid, or of another agent."""
         return self._identity.rename(agent, name)
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a text in `saved`, of which the agent is reminded after a compaction."""
+        """Store a text as `Agent.saved`. The agent is reminded of it after a compaction. Raises `TooLarge`."""
         return self._identity.save_status(agent, status)
 
     def mark_seen(self, agent: Agent, at: float) -> None:
-        """Record that an agent was active, in memory; `flush` stores it. Never blocks."""
+        """Record in memory that an agent was active at a Unix time. `flush` stores it. Never blocks."""
         self._agents.mark_seen(agent.id, at, self._now())
 
     def flush(self) -> None:
@@ -149,20 +159,30 @@ class MessageService:
     def end(self, agent: Agent, reason: str) -> None:
         """Mark an agent and its subagents as ended. Deliveries that are queued for them bounce.
 
-        The senders of their unanswered requests receive a notice. Does nothing if the agent has already ended.
+        The senders of their unanswered requests receive a notice. `reason` is shown as the reason of the bounces. Does
+        nothing if all of them have already ended.
         """
         self._expiry.end(agent, reason)
 
     def revive(self, agent: Agent) -> Agent:
-        """Mark an agent as alive again, as on resume, and queue its bounced deliveries. Its subagents stay ended."""
+        """Mark an agent as alive again, as on resume, and queue its bounced deliveries. Its subagents stay ended.
+
+        Does nothing if the agent is alive. Returns its current state.
+        """
         return self._expiry.revive(agent)
 
     def notify_idle(self, agent: Agent) -> None:
-        """Send one notice about each request that the agent has seen and not answered. Fast if there is none."""
+        """Send one notice about each request that an idle agent has seen and not answered, to the request's sender.
+
+        A sender is notified only once for each request. Fast if there is no such request.
+        """
         self._expiry.notify_idle(agent)
 
     def process_deadlines(self, now: float) -> int:
-        """Send one notice about each request whose deadline has passed, and return how many. Fast if there is none."""
+        """Send one notice about each request whose deadline is not after `now`, to its sender. Return how many.
+
+        A sender is notified only once for each request and recipient. Fast if there is no such request.
+        """
         return self._expiry.process_deadlines(now)
 
     # -- messages --------------------------------------------------------------------------------------
@@ -170,12 +190,16 @@ class MessageService:
     def send(self, sender: Agent, draft: Draft, *, project: str = "") -> SendResult:
         """Send a message to all its recipients, or to none. It survives a power failure once this returns.
 
-        `project` determines the recipients of `everyone` if the sender has no project.
+        Raises `MailError` if it was not sent. `project` determines the recipients of `everyone` if the sender has no
+        project.
         """
         return self._sender.send(sender, draft, project)
 
     def send_many(self, items: Sequence[tuple[Agent, Draft]], *, project: str = "") -> list[SendResult | MailError]:
-        """Send messages in one transaction. An invalid draft does not affect the others; a storage error fails all."""
+        """Send messages in one transaction. Return the result or the error of each, in order.
+
+        An invalid draft does not affect the others. An error of the storage fails all.
+        """
         return self._sender.send_many(items, project)
 
     def reply(
@@ -192,10 +216,10 @@ class MessageService:
         key: str = "",
         project: str = "",
     ) -> SendResult:
-        """Reply to the sender of a message; with `to_all`, also to its recipients.
+        """Reply to the sender of a message; with `to_all`, also to its other recipients.
 
-        A reply to a message of the sender's own goes to the recipients of that message. Marks the message as answered,
-        and earlier requests of the same agents in the thread.
+        If the replying agent wrote the message itself, the reply goes to the recipients of that message. Marks as
+        answered the message, and earlier requests in its thread that the recipients of the reply sent to this agent.
         """
         draft = Draft(
             to=(),
@@ -210,9 +234,10 @@ class MessageService:
         return self._sender.reply(sender, draft, project, to_all=to_all)
 
     def read(self, reader: Agent, message_id: int) -> tuple[Message, list[Delivery]]:
-        """Return a message and its deliveries. The reader must be its sender, a recipient or the user.
+        """Return a message and its deliveries, and mark the reader's own delivery as read.
 
-        The reader's own delivery is marked as read, and is not shown any more.
+        The message is not shown to the reader any more. Raises `NoSuchMessage`, and `NotYours` unless the reader wrote
+        or received the message, or is the user.
         """
         message, _ = self._sender.message_for(reader, message_id)
         with self._cache.locked():
@@ -225,45 +250,62 @@ class MessageService:
         return message, self._deliveries(message_id)
 
     def ledger(self, reader: Agent, message_id: int) -> list[Delivery]:
-        """Return the deliveries of a message. The reader must be its sender, a recipient or the user."""
+        """Return the deliveries of a message.
+
+        Raises `NoSuchMessage`, and `NotYours` unless the reader wrote or received the message, or is the user.
+        """
         self._sender.message_for(reader, message_id)
         return self._deliveries(message_id)
 
     def thread(self, reader: Agent, message_id: int, *, limit: int = 100, before: int = 0) -> list[Message]:
-        """Return the last messages that the reader wrote or received in the thread of a message, in order."""
+        """Return the last messages in the thread of a message, oldest first.
+
+        Contains only messages that the reader wrote or received, or all if the reader is the user. For the page before,
+        pass the first message's id as `before`.
+        """
         message, _ = self._sender.message_for(reader, message_id)
         return self._storage.thread(message.thread, _reader_id(reader), limit=_bounded(limit), before=before)[::-1]
 
     def inbox(
         self, agent: Agent, *, stages: tuple[Stage, ...] = ("queued", "shown"), limit: int = 50, before: int = 0
     ) -> list[tuple[Delivery, Message]]:
-        """Return an agent's deliveries, newest first. For the next page, pass the last message's id as `before`."""
+        """Return an agent's deliveries in these stages with their messages, newest first.
+
+        For the next page, pass the last message's id as `before`.
+        """
         if not self.queued_count(agent):
             stages = tuple(stage for stage in stages if stage != "queued")
         return self._storage.inbox(agent.id, stages, limit=_bounded(limit), before=before)
 
     def search(self, reader: Agent, text: str, *, limit: int = 50, before: int = 0) -> list[Message]:
-        """Return the reader's messages that have a text in subject or body, newest first."""
+        """Return messages with a text in their subject or body, ignoring case, newest first.
+
+        Contains only messages that the reader wrote or received, or all if the reader is the user. For the next page,
+        pass the last message's id as `before`.
+        """
         return self._storage.search(replace_surrogates(text), _reader_id(reader), limit=_bounded(limit), before=before)
 
     def index_messages(self, limit: int) -> bool:
-        """Index some messages of an earlier version for `search`. Returns whether there are more."""
+        """Index up to `limit` messages that an earlier version stored, for `search`. Return whether more are left."""
         return self._storage.index_messages(limit)
 
     def unanswered_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """Return the requests that an agent has not answered, oldest first."""
+        """Return the requests to an agent that it has not answered, oldest first, without bounced ones."""
         requests = self._storage.unanswered_by(agent.id, limit=_bounded(limit))
         return [(request.delivery, request.message) for request in requests]
 
     def unanswered_from(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
-        """Return an agent's own unanswered requests, oldest first, one for each recipient."""
+        """Return the requests of an agent that others have not answered, oldest first, once for each recipient."""
         requests = self._storage.unanswered_from(agent.id, limit=_bounded(limit))
         return [(request.delivery, request.message) for request in requests]
 
     # -- topics ----------------------------------------------------------------------------------------
 
     def subscribe(self, agent: Agent, topic: str) -> Topic:
-        """Subscribe an agent to a topic, which is written with or without `#`."""
+        """Subscribe an agent to a topic, and return the topic. Raises `BadName` if the topic is malformed.
+
+        The topic may be written with or without `#`.
+        """
         name = validate_topic(topic)
         with self._cache.locked():
             self._storage.subscribe(name, self._agents.current(agent).id)
@@ -271,7 +313,7 @@ class MessageService:
             return self._topic(name)
 
     def unsubscribe(self, agent: Agent, topic: str) -> Topic:
-        """Remove an agent from a topic."""
+        """Remove an agent from a topic, and return the topic. Raises `BadName` if the topic is malformed."""
         name = validate_topic(topic)
         with self._cache.locked():
             self._storage.unsubscribe(name, agent.id)
@@ -279,7 +321,7 @@ class MessageService:
             return self._topic(name)
 
     def topics(self) -> list[Topic]:
-        """Return the topics that have subscribers, by name."""
+        """Return the topics that have subscribers on this host or another, sorted by name."""
         with self._cache.locked():
             remote = self._team.topic_names() if self._team is not None else set()
             return [self._topic(name) for name in sorted({*self._cache.topics.names(), *remote})]
@@ -287,7 +329,7 @@ class MessageService:
     # -- delivery --------------------------------------------------------------------------------------
 
     def queued_count(self, agent: Agent, *, urgent_only: bool = False) -> int:
-        """Return how many deliveries are queued for an agent. Never blocks."""
+        """Return how many deliveries are queued for an agent, or how many of these are urgent. Never blocks."""
         size = self._cache.queue_size(agent.id)
         return size.urgent if urgent_only else size.queued
 
@@ -296,7 +338,8 @@ class MessageService:
     ) -> list[Message]:
         """Mark the first deliveries of an agent's queue as shown at an event, and return their messages.
 
-        With `urgent_only`, only urgent deliveries and those that precede them in their threads.
+        With `urgent_only`, only urgent deliveries and those that precede them in their threads. `requeue` undoes this
+        by `event_id`.
         """
         if limit <= 0 or not self.queued_count(agent, urgent_only=urgent_only):
             return []
@@ -320,10 +363,11 @@ class MessageService:
     def show_bounded(
         self, agent: Agent, event: str, event_id: str, *, urgent_only: bool = False, has_next_page: bool = False
     ) -> tuple[list[Message], int | QueueSummary]:
-        """Show as many messages as fit into one text. Return them, and how many are left for the next events.
+        """Show as many messages as fit into one text. Return them, and how many are still queued.
 
-        If more are left than the next event could show, the whole queue is summarized and marked as shown, unless it is
-        read page by page. So an agent does not have to read 2 000 messages in a hundred turns.
+        If more are queued than the next event could show, marks all of them as shown and returns a summary of them
+        instead of their number. So an agent does not have to read 2 000 messages in a hundred turns. With
+        `has_next_page` they stay queued, because the agent requests one page after the other.
         """
         messages = self.show(agent, event, event_id, urgent_only=urgent_only, limit=MAX_SHOWN_MESSAGES)
         left = self.queued_count(agent, urgent_only=urgent_only)
@@ -332,7 +376,7 @@ class MessageService:
         return messages, left
 
     def show_all_counted(self, agent: Agent, event: str, event_id: str) -> QueueSummary:
-        """Remove all deliveries from an agent's queue, and return how many there are by sender. They stay unread."""
+        """Mark all queued deliveries of an agent as shown at an event, and return how many each sender sent."""
         event, event_id = replace_surrogates_in(event, event_id)
         with self._cache.locked():
             summary = self._storage.show_all_counted(agent.id, event=event, event_id=event_id, at=self._now())
@@ -345,7 +389,8 @@ class MessageService:
     def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
         """Queue the deliveries again that were shown at an event whose reply was not printed, and return how many.
 
-        Set `may_repeat` if the reply may have been printed: the next showing then says that it may be a repeat.
+        Those that were read since stay read, and those to agents that have ended bounce. Set `may_repeat` if the reply
+        may have been printed. The next showing then says that it may be a repeat.
         """
         if not event_id:
             return 0
@@ -360,7 +405,10 @@ class MessageService:
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune(self, older_than: float) -> int:
-        """Delete messages from before a Unix time that are no longer queued, and return how many."""
+        """Delete messages from before a Unix time that are no longer queued, and return how many.
+
+        Also deletes agents that ended before that time, if they have no messages left.
+        """
         return self._expiry.prune(older_than)
 
     # -- internal --------------------------------------------------------------------------------------

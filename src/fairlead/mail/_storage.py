@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 NOTICE_ENDED: Final = 1
 NOTICE_IDLE: Final = 2
 NOTICE_OVERDUE: Final = 4
-"""Bit flags: the reasons for which the sender of a request was sent a notice. Each reason causes one notice."""
+"""Bit flags `NOTICE_…`: why the sender of a request was sent a notice. Each reason causes at most one notice."""
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A host of the team, and its newest snapshot."""
+    """Another host of the team, and its newest snapshot."""
 
     host: str
     name: str
     state: str
+    """`member`, `pending` or `removed`."""
     at: float = 0.0
+    """When the record was stored."""
     snapshot: bytes = b""
+    """The encoded `HostSnapshot`; empty if there is none yet."""
 
 
 class StoredMail(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,16 +43,17 @@ class StoredMail(msgspec.Struct, frozen=True, kw_only=True):
 
     agents: list[Agent]
     former_sessions: dict[str, int] = {}
-    """The agent's id by session id from before a /clear."""
+    """The ids of agents by the session ids that they had before a /clear."""
     former_names: dict[str, int] = {}
-    """The agent's id by name from before a rename, in lower case."""
+    """The ids of agents by the names that they had before a rename, in lower case."""
     subscriptions: list[tuple[str, int]] = []
-    """Pairs of topic and agent."""
+    """Pairs of a topic and an agent's id, in the order in which the agents subscribed."""
     queue_sizes: dict[int, QueueSize] = {}
+    """By agent id. Agents with an empty queue are left out."""
     owing_reply: set[int] = set()
-    """Agents that saw a request and did not answer it. The sender was not yet notified that the agent went idle."""
+    """Ids of agents with a request that they saw and did not answer, if its sender was not yet sent `NOTICE_IDLE`."""
     deadlines: list[tuple[float, int]] = []
-    """Deadline and message of unanswered requests whose sender was not yet notified that the deadline has passed."""
+    """Deadlines and ids of unanswered requests whose senders were not yet sent `NOTICE_OVERDUE`."""
     last_message: int = 0
     """The highest id that any message ever had."""
     hosts: list[HostRecord] = []
@@ -57,22 +61,23 @@ class StoredMail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to be stored, and the changes that it makes to other messages."""
+    """A message to be stored, and the changes that it makes to deliveries of other messages."""
 
     message: Message
     sender: int
     recipients: tuple[int, ...]
     ended_recipients: tuple[int, ...] = ()
-    """Recipients that have ended: their deliveries bounce at once."""
+    """Those of the recipients that have ended. Their deliveries bounce at once, with the reason `bounce_reason`."""
     bounce_reason: str = ""
     key: str = ""
+    """The idempotency key; empty for none."""
     answered_by: int = 0
-    """The agent whose deliveries this message answers; 0 for none.
+    """The id of the agent whose deliveries this message answers; 0 for none.
 
-    Answered are its delivery of `message.reply_to`, and earlier requests of the recipients to it in the same thread.
+    These are its delivery of `message.reply_to`, and earlier requests of the recipients to it in the same thread.
     """
     marks_notified: tuple[tuple[int, int, int], ...] = ()
-    """For a notice: the deliveries that it is about, as message, recipient and reason."""
+    """For a notice: the deliveries that it is about, as tuples of message, recipient and `NOTICE_…` flag."""
 
 
 class Alias(msgspec.Struct, frozen=True, gc=False):
@@ -80,6 +85,7 @@ class Alias(msgspec.Struct, frozen=True, gc=False):
 
     kind: Literal["session", "name"]
     text: str
+    """The former name in lower case, or the former session id."""
     agent: int
 
 
@@ -89,28 +95,31 @@ class PruneStep(msgspec.Struct, frozen=True, kw_only=True):
     deleted: int = 0
     """The number of deleted messages."""
     after: tuple[float, int] | None = None
-    """Where the next step continues; None if this was the last."""
+    """What to pass as `after` to the next step, a time and a message; None if this was the last step."""
 
 
 class UnansweredRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that one recipient has not answered."""
+    """A request that one recipient has not answered. `sender` and `recipient` are ids of agents."""
 
     message: Message
     delivery: Delivery
     sender: int
     recipient: int
     notified: int = 0
-    """The reasons for which the sender was sent a notice, as bit flags."""
+    """The reasons for which the sender was sent a notice, as `NOTICE_…` flags."""
 
 
 class MailStorage(Protocol):
-    """Stores agents, messages and deliveries."""
+    """Stores agents, messages and deliveries.
+
+    Agents and messages are given by their ids. In pages, `before` is a message's id, and 0 starts at the newest.
+    """
 
     def load(self) -> StoredMail:
         """Return the data from which a `MailCache` is created."""
 
     def close(self) -> None:
-        """Close the storage."""
+        """Close the storage. It cannot be used afterwards."""
 
     @property
     def team(self) -> TeamStorage:
@@ -119,22 +128,25 @@ class MailStorage(Protocol):
     # -- agents ----------------------------------------------------------------------------------------
 
     def save_agents(self, agents: Sequence[Agent], aliases: Sequence[Alias] = ()) -> None:
-        """Store agents, replacing those with the same id, and their former names."""
+        """Store agents, replacing those with the same id, and their former names and session ids."""
 
     def save_last_seen(self, seen: Sequence[tuple[int, float]]) -> None:
-        """Store when agents were last active."""
+        """Store when agents were last active, given as pairs of agent and Unix time."""
 
     def end_agents(self, agents: Sequence[int], at: float, reason: str, notices: Sequence[OutgoingMessage]) -> None:
-        """Mark agents as ended, bounce their queued deliveries, and store the notices."""
+        """Mark agents as ended, bounce their queued deliveries with a reason, and store the notices."""
 
     def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
-        """Mark agents as alive, queue their bounced deliveries, and return how many are queued by agent."""
+        """Mark agents as alive, queue their bounced deliveries, and return by agent how many were queued.
+
+        Agents without such deliveries are left out.
+        """
 
     def subscribe(self, topic: str, agent: int) -> None:
-        """Subscribe an agent to a topic."""
+        """Subscribe an agent to a topic, given without its `#`."""
 
     def unsubscribe(self, topic: str, agent: int) -> None:
-        """Remove an agent from a topic."""
+        """Remove an agent from a topic, given without its `#`."""
 
     # -- messages --------------------------------------------------------------------------------------
 
@@ -145,70 +157,83 @@ class MailStorage(Protocol):
         """
 
     def find_by_keys(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
-        """Return the messages sent with these idempotency keys, by sender and key."""
+        """Return the messages that were sent with these pairs of sender and idempotency key, by that pair."""
 
     def get_message(self, message: int) -> tuple[Message, int] | None:
-        """Return a message and the id of its sender."""
+        """Return a message and the id of its sender; None if there is no such message."""
 
     def deliveries(self, message: int) -> list[tuple[int, Delivery]]:
         """Return a message's deliveries, each with the id of its recipient."""
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return the messages that a reader wrote or received in a thread, newest first; all for reader 0."""
+        """Return a page of messages in a thread that a reader wrote or received, newest first. Reader 0 sees all."""
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return the messages with a text that a reader wrote or received, newest first; all for reader 0."""
+        """Return a page of the messages with a text that a reader wrote or received, newest first. Reader 0 sees all.
+
+        The text is searched in subject and body, ignoring case.
+        """
 
     def index_messages(self, limit: int) -> bool:
-        """Index some messages of an earlier version for `search`. Returns whether there are more."""
+        """Index up to `limit` messages that an earlier version stored, for `search`. Return whether more are left."""
 
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
     ) -> list[tuple[Delivery, Message]]:
-        """Return an agent's deliveries, newest first, from before a message; 0 starts at the newest."""
+        """Return a page of an agent's deliveries in these stages with their messages, newest first."""
 
     def unanswered_by(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
-        """Return the requests that an agent has not answered, oldest first, without bounced ones."""
+        """Return the requests to an agent that it has not answered, oldest first, without bounced ones."""
 
     def unanswered_from(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
-        """Return an agent's own unanswered requests, oldest first, without bounced ones."""
+        """Return the requests of an agent that others have not answered, oldest first, without bounced ones.
+
+        A request appears once for each recipient.
+        """
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return those of the given requests that were not answered, per recipient, including bounced ones."""
+        """Return those of these messages that are unanswered requests, once per recipient, including bounced ones."""
 
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
-        """Return the counts of these agents. Agents whose counts are all zero are left out."""
+        """Return the counts of these agents, by agent. Agents whose counts are all zero are left out."""
 
     # -- delivery --------------------------------------------------------------------------------------
 
     def show(
         self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
-        """Mark the first queued deliveries of an agent as shown, and return their messages in order.
+        """Mark the first queued deliveries of an agent as shown at an event, and return their messages in order.
 
         With `urgent_only`, only urgent deliveries and those that precede them in their threads.
         """
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
+        """Mark all queued deliveries of an agent as shown at an event, and return how many each sender sent."""
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
-        """Queue the deliveries again that were shown at an event and not read since; return how many by agent.
+        """Queue the deliveries again that were shown at an event and not read since. Return by agent how many.
 
         Deliveries to an agent that has ended bounce instead, for the given reason. With `may_repeat`, the next `show`
         returns the messages with `Message.may_repeat` set.
         """
 
     def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:
-        """Mark a delivery as read and return its previous stage; None if there is no such delivery."""
+        """Mark a delivery as read, unless it was read or answered before, and return its previous stage.
+
+        Returns None if there is no such delivery.
+        """
 
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
-        """Check some messages from before a time, oldest first, and delete those that are not queued."""
+        """Check up to `limit` messages from before a Unix time, oldest first, and delete those that are not queued.
+
+        Messages that are on their way to another host are kept, too. `after` is that of the previous `PruneStep`; None
+        at first.
+        """
 
     def prune_agents(self, older_than: float) -> list[int]:
-        """Delete agents that ended before a time and that no message refers to, and return their ids."""
+        """Delete agents that ended before a Unix time and that no message refers to, and return their ids."""
 
     def release_space(self) -> int:
-        """Release some unused space to the file system, and return how many bytes."""
+        """Release some unused space to the file system, and return how many bytes; 0 if there is none."""

@@ -26,14 +26,17 @@ def _order(task: Task) -> tuple[int, int, str]:
 
 
 class TaskLists:
-    """The tasks that events reported, for sessions whose client stores no tasks. Thread-safe."""
+    """The tasks that events reported, for sessions whose client stores no tasks. Thread-safe.
+
+    Keeps a limited number of sessions, those that were updated last, and of tasks for each.
+    """
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, dict[str, Task]] = OrderedDict()
         self._lock = Lock()
 
     def update(self, session: str, task: Task) -> None:
-        """Add a task, or change its status."""
+        """Add a task to a session, or replace the one with the same id."""
         with self._lock:
             tasks = self._sessions.setdefault(session, {})
             self._sessions.move_to_end(session)
@@ -48,7 +51,10 @@ class TaskLists:
             self._sessions.pop(session, None)
 
     def tasks_of(self, session: str, stored: Iterable[Task] | None) -> tuple[Task, ...]:
-        """Return the tasks of a session in order. `stored` are those of its client; None if it stores no tasks."""
+        """Return the tasks of a session, ordered by id.
+
+        `stored` are the tasks that the client stores. If it is None, the tasks that events reported are returned.
+        """
         if stored is None:
             with self._lock:
                 stored = tuple(self._sessions.get(session, {}).values())

@@ -15,7 +15,7 @@ INTENTS: Final[tuple[Intent, ...]] = ("request", "inform", "ack")
 STAGES: Final[tuple[Stage, ...]] = ("queued", "shown", "read", "answered", "bounced")
 
 MAX_BODY_BYTES: Final = 1024 * 1024
-"""The size of a body in UTF-8."""
+"""The maximum size of a body in UTF-8."""
 MAX_SUBJECT_LENGTH: Final = 500
 MAX_KEY_LENGTH: Final = 200
 MAX_RECIPIENTS: Final = 1000
@@ -30,22 +30,22 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     session: str = ""
     """The client's session id; for a subagent, the session id of its parent."""
     project: str = ""
-    """The project's folder."""
+    """The folder of the agent's project; empty if it has none."""
     parent: int = 0
-    """For a subagent: the id of the agent that started it."""
+    """For a subagent: the id of the agent of its session. 0 for all other agents."""
     agent_id: str = ""
-    """The client's id of a subagent."""
+    """For a subagent: the id that the client gave it. Empty for all other agents."""
     created: float = 0.0
     seen: float = 0.0
-    """When it was last active."""
+    """The Unix time at which it was last active."""
     ended: float = 0.0
-    """When it ended; 0 while it is alive."""
+    """The Unix time at which it ended; 0 while it is alive."""
     saved: str = ""
     """A text that the agent saved. The agent is reminded of the text after a compaction."""
     host: str = ""
     """The id of the agent's host; empty for this host."""
     remote: int = 0
-    """For an agent of another host: its id on that host."""
+    """For an agent of another host: its id on that host. 0 for agents of this host."""
 
 
 USER: Final = Agent(id=1, name="User")
@@ -53,7 +53,7 @@ USER: Final = Agent(id=1, name="User")
 FAIRLEAD: Final = Agent(id=2, name="Fairlead")
 """The sender of notices; it receives no mail."""
 SCRIPT: Final = Agent(id=3, name="Script")
-"""A program that belongs to no session and has no terminal."""
+"""The sender of mail from programs that belong to no session and have no terminal."""
 FIRST_ID: Final = 10
 """The first id for sessions and subagents."""
 FIRST_REMOTE_ID: Final = 2**40
@@ -68,7 +68,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     at: float
     sender: str
     to: tuple[str, ...]
-    """The addresses as written: `#build` is not replaced by its subscribers."""
+    """The addresses, each in its normal form. `#build` is not replaced by its subscribers."""
     subject: str
     body: str = ""
     priority: Priority = "normal"
@@ -76,15 +76,19 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     thread: int
     """The id of the first message of the thread, which may be this one."""
     reply_to: int = 0
+    """The id of the message that this one answers; 0 for none."""
     deadline: float = 0.0
     """Unix time by which a request should be answered; 0 for none."""
     project: str = ""
     may_repeat: bool = False
-    """Whether it may have been shown before: the process that printed it was killed before it had finished."""
+    """Whether it may have been shown before, because the process that printed it was killed before it had finished."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The state of one message for one recipient: a row of the ledger."""
+    """The state of one message for one recipient: a row of the ledger.
+
+    `queued`, `shown`, `read`, `answered` and `bounced` are Unix times; 0 if it has not happened.
+    """
 
     message: int
     recipient: str
@@ -92,7 +96,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     queued: float
     shown: float = 0.0
     event: str = ""
-    """The event at which it was shown."""
+    """The name of the event at which it was shown; empty if it was not."""
     read: float = 0.0
     answered: float = 0.0
     bounced: float = 0.0
@@ -101,22 +105,23 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     host: str = ""
     """The name of the recipient's host; empty for this host."""
     in_transit_since: float = 0.0
-    """The time at which it was sent to the recipient's host; 0 once it has arrived."""
+    """The Unix time at which the message was sent, while it has not arrived on the recipient's host; else 0."""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """A message to be sent."""
 
     to: tuple[str, ...]
-    """Names, `#topic` or `everyone`."""
+    """Names of agents, `#topic` or `everyone`."""
     subject: str
     body: str = ""
     priority: Priority = "normal"
     intent: Intent = "inform"
     reply_to: int = 0
     deadline: float = 0.0
+    """Unix time by which a request should be answered; 0 for none."""
     key: str = ""
-    """The idempotency key: a second draft with the same key and sender is not sent."""
+    """The idempotency key; empty for none. A second draft with the same key and sender is not sent."""
 
 
 class SendResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +129,7 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
 
     message: Message
     recipients: tuple[Agent, ...]
-    """The deliveries to recipients that have ended bounce, and are queued when these are resumed."""
+    """Includes recipients that have ended. Deliveries to these bounce, and are queued when they are resumed."""
     is_new: bool = True
     """False if the idempotency key was used before. `message` is then the earlier message, and nothing was sent."""
 
@@ -144,15 +149,16 @@ class QueueSummary(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic and the names of its subscribers."""
+    """A topic and its subscribers."""
 
     name: str
     """Without the `#`."""
     subscribers: tuple[str, ...]
+    """The names of the subscribers, those on other hosts in the form `name@host`."""
 
 
 class MailCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How many messages and requests are open for an agent."""
+    """How many messages and requests are open for one agent."""
 
     queued: int = 0
     """Messages that were not shown yet."""
@@ -165,7 +171,7 @@ class MailCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WaitingMail(NamedTuple):
-    """An agent, and the mail that waits for it."""
+    """An agent, and how much mail waits for it."""
 
     agent: Agent
     queued: int

@@ -45,9 +45,9 @@ class HostCloned(TeamError):
 
 
 def missing_package(name: str) -> BadTeamSettings:
-    """Return the error for a missing package of the extra `team`.
+    """Return the error for a missing package of the extra `team`, with the command that installs it.
 
-    It names the packages instead of `fairlead[team]`, because Fairlead is in no package registry.
+    The command names the packages instead of `fairlead[team]`, because Fairlead is in no package registry.
     """
     install = f"{sys.executable} -m pip install 'psycopg[binary]' cryptography"
     return BadTeamSettings(f"a team needs the package {name}, which is not installed; run: {install}")

@@ -1,4 +1,4 @@
-"""The Ed25519 key of a host, implemented with the package `cryptography`. Knows no kind of signed value."""
+"""The Ed25519 key of a host, implemented with the package `cryptography`. It signs bytes of any kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class PrivateKey:
     """The key with which a host signs. It never appears in a `repr`."""
 
     def __init__(self, secret: bytes) -> None:
-        """Create a key from its 32 bytes. Raises `BadTeamSettings` if there are more or fewer."""
+        """Create a key from its 32 bytes.
+
+        Raises `BadTeamSettings` if there are more or fewer bytes, or if `cryptography` is not installed.
+        """
         if len(secret) != KEY_BYTES:
             raise BadTeamSettings(f"the key of this host has {len(secret)} bytes instead of {KEY_BYTES}")
         self.secret: Final = secret
@@ -27,7 +30,7 @@ class PrivateKey:
         self.public: Final[bytes] = self._key.public_key().public_bytes_raw()
 
     def sign(self, data: bytes) -> bytes:
-        """Return the signature of `data`."""
+        """Return the signature of `data`, which has `SIGNATURE_BYTES` bytes."""
         signature: bytes = self._key.sign(data)
         return signature
 
@@ -36,12 +39,12 @@ class PrivateKey:
 
 
 def generate_key() -> PrivateKey:
-    """Return a new key."""
+    """Return a new random key."""
     return PrivateKey(_ed25519().Ed25519PrivateKey.generate().private_bytes_raw())
 
 
 def verify(public: bytes, signature: bytes, data: bytes) -> bool:
-    """Return whether the key `public` made `signature` over `data`. Returns False for an invalid key."""
+    """Return whether the key `public` made `signature` over `data`; False for an invalid key or signature."""
     if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     from cryptography.exceptions import InvalidSignature
@@ -54,7 +57,10 @@ def verify(public: bytes, signature: bytes, data: bytes) -> bool:
 
 
 def fingerprint(public: bytes) -> str:
-    """Return the fingerprint of a public key, for people to compare: `SHA256:` and 43 characters, as in OpenSSH."""
+    """Return the fingerprint of a public key, which people compare.
+
+    It is `SHA256:` and 43 characters of Base64, as in OpenSSH.
+    """
     digest = base64.b64encode(hashlib.sha256(public).digest()).decode().rstrip("=")
     return f"SHA256:{digest}"
 

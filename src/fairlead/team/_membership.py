@@ -1,4 +1,4 @@
-"""The membership of this host: one file that only its user can read, replaced as a whole. Knows no relay.
+"""The membership file of this host, which only its user can read. Knows no relay.
 
 The file holds the private key and perhaps a password, so it is refused if other users can read it. Every change is
 made under a lock, because a command and the daemon may change it at the same time.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 MAX_BOOTS: Final = 4000
-"""How many nonces are kept.
+"""How many nonces are kept in `Membership.boots`.
 
 A relay restored from a backup may hold an old nonce of this host. If more connections than this were made since the
 backup, the nonce is no longer known, and the host is taken for a clone.
@@ -38,17 +38,17 @@ _OTHERS: Final = 0o077
 
 
 class RelaySource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the URL of the relay comes from. Exactly one field is set."""
+    """Where the URL of the relay comes from. Exactly one field is not empty."""
 
     url: str = ""
     """The URL itself."""
     file: str = ""
     """The absolute path of a file that holds the URL. It is read at each connection."""
     service: str = ""
-    """A service of PostgreSQL's `pg_service.conf`."""
+    """The name of a service in PostgreSQL's `pg_service.conf`."""
 
     def read_url(self) -> str:
-        """Return the URL. Raises `BadTeamSettings` if the file cannot be read or the URL is invalid."""
+        """Return the URL with its password. Raises `BadTeamSettings` if it is invalid or its file cannot be read."""
         if self.service:
             from urllib.parse import quote
 
@@ -56,7 +56,7 @@ class RelaySource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return check_relay_url(self.url or _read_url_file(self.file))
 
     def describe(self) -> str:
-        """Return a text for messages, without a password."""
+        """Return a description for messages, without the password."""
         if self.service:
             return f"the service {self.service}"
         return f"the URL in {self.file}" if self.file else redact_url(self.url)
@@ -67,8 +67,9 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = FORMAT
     team: str
-    """Empty while this host joins: its identity is stored here before it is sent to the relay."""
+    """The id of the team. Empty while this host joins, because its identity is stored before the relay gets it."""
     host: str
+    """The id of this host."""
     name: str
     relay: RelaySource
     private_key: bytes
@@ -80,12 +81,13 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
     certificates: tuple[Certificate, ...] = ()
     """The accepted certificates, in the order in which this host learned them (`Trust.effective`)."""
     boots: tuple[str, ...] = ()
-    """Every nonce that this host has used, the newest last."""
+    """The last `MAX_BOOTS` nonces that this host has used, the newest last."""
     joined: float = 0.0
+    """The Unix time at which this host joined the team."""
 
     @property
     def key(self) -> PrivateKey:
-        """The key with which this host signs."""
+        """The key with which this host signs, created from `private_key`."""
         return PrivateKey(self.private_key)
 
     def __repr__(self) -> str:
@@ -108,9 +110,9 @@ def new_host_id() -> str:
 
 
 def load_membership(*, unfinished: bool = False) -> Membership | None:
-    """Return the membership of this host, None if it is in no team. Raises `BadTeamSettings` if the file is invalid.
+    """Return the membership of this host; None if it is in no team. Raises `BadTeamSettings` if the file is invalid.
 
-    With `unfinished`, a membership whose join was interrupted is returned too: the next attempt uses its identity.
+    With `unfinished`, a membership whose join was interrupted is returned, too. The next attempt uses its identity.
     """
     path = membership_file()
     try:
@@ -128,13 +130,19 @@ def load_membership(*, unfinished: bool = False) -> Membership | None:
 
 
 def save_membership(membership: Membership) -> None:
-    """Write the membership file. After a crash it has either the old or the new content."""
+    """Write the membership file. Raises `BadTeamSettings` if that fails.
+
+    After a crash the file has either the old or the new content.
+    """
     with _locked():
         _write(membership)
 
 
 def update_membership(change: Callable[[Membership], Membership]) -> Membership:
-    """Change the membership file, and return the new membership. Raises `NotInTeam` if there is no file."""
+    """Replace the membership by the result of `change`, and return it. Raises `NotInTeam` if there is no file.
+
+    `change` is called under the lock, also with a membership whose join was interrupted.
+    """
     with _locked():
         membership = load_membership(unfinished=True)
         if membership is None:
@@ -158,10 +166,11 @@ def remove_membership() -> bool:
 
 
 def prepare_hello(version: str) -> tuple[Membership, Hello]:
-    """Return the membership and the `Hello` of a new connection. Its new nonce is already stored on disk.
+    """Return the membership and the `Hello` of a new connection. Raises `NotInTeam`.
 
-    Call it for each connection, and only once the relay is reached. A nonce that is stored but not yet sent could be
-    copied with the machine, and then both machines could use it.
+    `version` is that of Fairlead. The new nonce in the `Hello` is already stored on disk. Call this for each
+    connection, and only after the relay was reached. Otherwise a nonce that is stored but not sent yet could be copied
+    with the machine, and then both machines could use it.
     """
     boot = secrets.token_hex(_NONCE_BYTES)
     membership = update_membership(lambda old: msgspec.structs.replace(old, boots=(*old.boots, boot)[-MAX_BOOTS:]))
@@ -211,7 +220,7 @@ def _write(membership: Membership) -> None:
 
 
 def _remove_unfinished() -> None:
-    """Delete temporary files of processes that were killed while writing: they contain the key."""
+    """Delete temporary files of processes that were killed while writing, because they contain the key."""
     folder = membership_folder()
     for name in os.listdir(folder):
         if name.startswith("membership.json.") and name.endswith(".tmp"):

@@ -1,4 +1,4 @@
-"""The names of hosts, and URLs without their secrets."""
+"""Checks the names of hosts and the URLs of relays, and removes passwords from URLs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_host_name(name: str) -> str:
 
 
 def default_host_name(machine: str = "") -> str:
-    """Return a valid host name made from the first part of the machine's name, in lower case."""
+    """Return a valid host name made from the first part of a machine's name; without one, of this machine's name."""
     first = (machine or socket.gethostname()).partition(".")[0].lower()
     name = re.sub(r"[^a-z0-9]+", "-", first).strip("-")[:MAX_HOST_NAME].rstrip("-")
     if not name:
@@ -40,7 +40,7 @@ def default_host_name(machine: str = "") -> str:
 
 
 def redact_url(url: str) -> str:
-    """Return a URL, or a list of `key=value`, with all passwords replaced by `***`."""
+    """Return a URL, or a connection string of `key=value` pairs, with all passwords replaced by `***`."""
     match = _USER_INFO.match(url)
     if match:
         scheme, rest = match.groups()
@@ -53,7 +53,10 @@ def redact_url(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """Return the passwords in a URL, quoted and unquoted, so that they can be removed from error texts."""
+    """Return the passwords in a URL, so that they can be removed from error texts.
+
+    Percent-encoded passwords are returned in both forms, as they are written and decoded.
+    """
     from urllib.parse import unquote
 
     secrets = [match[2].strip("'") for match in _SECRET_PARAMETER.finditer(url)]
@@ -64,7 +67,10 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 def check_relay_url(url: str) -> str:
-    """Return the URL if it names a relay. Raises `BadTeamSettings` if its scheme is missing or not supported."""
+    """Return the URL of a relay without surrounding whitespace.
+
+    Raises `BadTeamSettings` if its scheme is missing or not supported.
+    """
     from fairlead.team.relay import relay_schemes
 
     scheme, has_scheme, _ = url.strip().partition("://")

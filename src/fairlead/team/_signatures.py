@@ -1,4 +1,4 @@
-"""Signs and verifies packets, snapshots, leases, certificates, and copies for the history, with a given key.
+"""Signs and verifies packets, snapshots, certificates, leases, and the events and sessions of the history.
 
 The signed bytes start with the kind of the value and the id of the team, so that a signature is valid for no other
 kind and in no other team. The length of each field is written before it.
@@ -28,7 +28,7 @@ _SESSION: Final = b"fairlead-session-1\0"
 
 
 def sign_packet(packet: Packet, key: PrivateKey, team: str) -> Packet:
-    """Return a packet with the signature of its origin."""
+    """Return a packet with the signature by `key`, the key of its origin."""
     return msgspec.structs.replace(packet, signature=key.sign(_packet_bytes(packet, team)))
 
 
@@ -38,7 +38,7 @@ def verify_packet(packet: Packet, public: bytes, team: str) -> bool:
 
 
 def sign_snapshot(snapshot: HostSnapshot, key: PrivateKey, team: str) -> HostSnapshot:
-    """Return a snapshot with the signature of its host."""
+    """Return a snapshot with the signature by `key`, the key of its host."""
     return msgspec.structs.replace(snapshot, signature=key.sign(_snapshot_bytes(snapshot, team)))
 
 
@@ -51,7 +51,7 @@ def verify_snapshot(snapshot: HostSnapshot, public: bytes, team: str) -> bool:
 
 
 def sign_certificate(certificate: Certificate, key: PrivateKey, team: str) -> Certificate:
-    """Return a certificate with the signature of the host in its field `by`."""
+    """Return a certificate with the signature by `key`, the key of the host in its field `by`."""
     return msgspec.structs.replace(certificate, signature=key.sign(_certificate_bytes(certificate, team)))
 
 
@@ -61,7 +61,7 @@ def verify_certificate(certificate: Certificate, public: bytes, team: str) -> bo
 
 
 def sign_lease(lease: TeamLease, key: PrivateKey, team: str) -> TeamLease:
-    """Return a lease with the signature of its host."""
+    """Return a lease with the signature by `key`, the key of its host."""
     return msgspec.structs.replace(lease, signature=key.sign(_lease_bytes(lease, team)))
 
 
@@ -71,22 +71,22 @@ def verify_lease(lease: TeamLease, public: bytes, team: str) -> bool:
 
 
 def sign_event(event: TeamEvent, key: PrivateKey, team: str) -> TeamEvent:
-    """Return a copied event with the signature of its host."""
+    """Return an event with the signature by `key`, the key of its host."""
     return msgspec.structs.replace(event, signature=key.sign(_event_bytes(event, team)))
 
 
 def verify_event(event: TeamEvent, public: bytes, team: str) -> bool:
-    """Return whether the host with the key `public` signed a copied event for this team."""
+    """Return whether the host with the key `public` signed an event for this team."""
     return verify(public, event.signature, _event_bytes(event, team))
 
 
 def sign_session(session: TeamSession, key: PrivateKey, team: str) -> TeamSession:
-    """Return a copied session with the signature of its host."""
+    """Return a session with the signature by `key`, the key of its host."""
     return msgspec.structs.replace(session, signature=key.sign(_session_bytes(session, team)))
 
 
 def verify_session(session: TeamSession, public: bytes, team: str) -> bool:
-    """Return whether the host with the key `public` signed a copied session for this team."""
+    """Return whether the host with the key `public` signed a session for this team."""
     return verify(public, session.signature, _session_bytes(session, team))
 
 

@@ -3,14 +3,14 @@
 A host trusts its anchors, whose fingerprints a person has compared when it joined. A certificate is accepted if the
 host that signed it is a member when the certificate is learned. Its status is one of:
 
-- `member`: binds a name and a key to a host id. A second name or key for that id is ignored, and so is a name that
-  another member has.
+- `member`: binds a name and a key to a host id. A certificate that binds a second name or key to the id is ignored, and
+  so is one with the name of another member.
 - `removed`: ends the membership permanently. Certificates that the removed host signed before stay valid. Those that
   are learned afterwards are ignored, whatever time is written in them.
 
 "Before" refers to the order in which this host learned the certificates, not to their times. A host keeps the accepted
-ones in that order, and reads those of the relay after them. So a relay that was restored from an old backup does not
-bring a removed host back.
+certificates in that order, and evaluates those of the relay after them. So a relay that was restored from an old backup
+does not make a removed host a member again.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is a member, and who was removed."""
+    """Which hosts are members, and which were removed."""
 
     members: Mapping[str, Anchor]
-    """By host id: the name and the key that are bound to it."""
+    """The members by host id, with the name and the key that are bound to it."""
     removed: Mapping[str, Anchor]
-    """By host id: former members, and hosts that were removed before they became members."""
+    """The removed hosts by host id, including those that were removed before they became members."""
     effective: tuple[Certificate, ...]
-    """The accepted certificates, in the order of acceptance. A host has to keep them."""
+    """The accepted certificates, in the order of acceptance. A host stores them in its `Membership`."""
 
     def state(self, host: str) -> HostState:
         """Return the state of a host id. An unknown host is pending."""
@@ -52,7 +52,10 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
         return "member" if host in self.members else "pending"
 
     def state_of(self, host: Host) -> HostState:
-        """Return the state of a host on the relay. A member must have the name and key that are bound to its id."""
+        """Return the state of a host on the relay.
+
+        A host whose name or key is not the one that is bound to its id is pending.
+        """
         state = self.state(host.id)
         if state != "member":
             return state
@@ -66,7 +69,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evaluate_trust(team: str, anchors: Iterable[Anchor], certificates: Iterable[Certificate]) -> Trust:
-    """Return who is a member by certificates in the order in which this host learned them."""
+    """Return which hosts are members, given the certificates in the order in which this host learned them."""
     evaluation = _Evaluation(team, anchors)
     for certificate in certificates:
         evaluation.add(certificate)
@@ -74,12 +77,15 @@ def evaluate_trust(team: str, anchors: Iterable[Anchor], certificates: Iterable[
 
 
 def merge_certificates(kept: Iterable[Certificate], received: Iterable[Certificate]) -> tuple[Certificate, ...]:
-    """Return the certificates that this host keeps, followed by the new ones of the relay, without duplicates."""
+    """Return the certificates that this host has kept, followed by new ones received from the relay.
+
+    Duplicates are left out.
+    """
     return tuple(dict.fromkeys((*kept, *received)))
 
 
 class _Evaluation:
-    """The result of the certificates so far. A certificate waits until its author is a member."""
+    """The members after some certificates. A certificate is evaluated once the host that signed it is a member."""
 
     def __init__(self, team: str, anchors: Iterable[Anchor]) -> None:
         self._team = team

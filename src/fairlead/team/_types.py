@@ -8,16 +8,14 @@ from typing import Literal
 import msgspec
 
 PacketKind = str
-"""`message`, `receipt` or `answer`. Packets of a kind that this version does not know are kept but not applied."""
+"""Such as `message`, `receipt` or `answer`. Packets of an unknown kind are stored as refused, and not applied."""
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
 MemberStatus = Literal["member", "removed"]
 
-MAX_PACKET_BYTES = 8 * 1024 * 1024
-
 
 class Changes(Flag):
-    """What other hosts have changed on the relay. If it is empty, there is nothing new to read."""
+    """What other hosts have changed on the relay. It is false if there is nothing new to read."""
 
     PACKETS = auto()
     """There are packets for this host."""
@@ -30,11 +28,13 @@ class Changes(Flag):
 
 
 class Packet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A signed unit of data from one host to another. `seq` counts from 1 without gaps for each origin and target."""
+    """A signed unit of data from one host to another."""
 
     origin: str
     target: str
+    """The ids of the two hosts."""
     seq: int
+    """Counts from 1 without gaps for each origin and target."""
     kind: PacketKind
     body: bytes
     signature: bytes = b""
@@ -47,28 +47,30 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     key: bytes
-    """Its public key."""
+    """The host's public key."""
     seen: float = 0.0
-    """The time of its last connection, by the relay's clock."""
+    """The Unix time at which the relay last saw the host, by the relay's clock."""
     version: str = ""
-    """Its version of Fairlead."""
+    """The version of Fairlead on the host."""
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """A member's signed statement that a host is a member, or was removed."""
 
     host: str
+    """The id of the host that the certificate is about. `name` and `key` belong to it."""
     name: str
     key: bytes
     status: MemberStatus = msgspec.field(name="verdict")  # the name in the files of earlier builds
     by: str
-    """The host that signed it."""
+    """The id of the host that signed the certificate."""
     at: float
+    """The Unix time of the signature, by the clock of the host `by`."""
     signature: bytes = b""
 
 
 class HostSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Data that a host publishes about itself. The newest snapshot replaces all earlier ones."""
+    """Data that a host publishes about itself. It replaces the previous snapshot of the same host and kind."""
 
     host: str
     kind: SnapshotKind
@@ -76,21 +78,24 @@ class HostSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Increases with every snapshot of a host and kind, also across restarts."""
     body: bytes
     signature: bytes = b""
+    """The host's signature over all other fields except `at`."""
     at: float = 0.0
-    """The time at which the relay received it, by the relay's clock."""
+    """The Unix time at which the relay received it, by the relay's clock."""
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of a host to the relay."""
 
     team: str
-    """Empty for a host without a team: if the relay has no team yet, it creates one."""
+    """The id of the team. Empty for a host without a team, which joins the relay's team or creates it."""
     host: str
     name: str
     key: bytes
+    """The host's public key."""
     version: str
+    """The version of Fairlead on the host."""
     known_boots: tuple[str, ...] = ()
-    """All nonces that this host has used before. If the relay has any other nonce, a clone has connected."""
+    """The nonces that this host has used before. If the relay has stored any other nonce, a clone has connected."""
     boot: str = ""
     """The nonce of this connection. It is stored on disk before it is sent."""
 
@@ -99,20 +104,22 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
     """The relay's reply to a `Hello`."""
 
     team: str
+    """The id of the relay's team."""
     now: float
-    """The time by the relay's clock, read between `asked` and `answered`, which are by the clock of this host."""
+    """The Unix time by the relay's clock."""
     asked: float
     answered: float
+    """The Unix times by this host's clock, before and after the relay's clock was read."""
     revision: str
     """The revision of the relay's schema."""
     is_new: bool = False
     """Whether the relay did not know this host before."""
     is_founder: bool = False
-    """Whether the relay had no team: this host is the first one, or the relay has lost all its data."""
+    """Whether the relay had no team, because this host is the first one or the relay has lost all its data."""
 
     @property
     def offset(self) -> float:
-        """How many seconds the relay's clock is ahead of the clock of this host."""
+        """How many seconds the relay's clock is ahead of this host's clock; negative if it is behind."""
         return self.now - (self.asked + self.answered) / 2
 
     @property
@@ -122,7 +129,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TeamLease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease of a host on files of a project, as the relay stores it. Only hosts can interpret its body."""
+    """A lease of a host on files of a project, as the relay stores it. Only hosts know what is in its body."""
 
     id: str
     """A random id, chosen by the host."""
@@ -130,7 +137,7 @@ class TeamLease(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     """The identity of the repository, which is the same on all hosts."""
     until: float
-    """The end of the lease, by the relay's clock."""
+    """The Unix time at which the lease ends, by the relay's clock."""
     body: bytes
     signature: bytes = b""
     """The host's signature over all other fields."""
@@ -140,19 +147,21 @@ class RelayLeases(msgspec.Struct, frozen=True, kw_only=True):
     """The leases of some projects on the relay at one moment, with the version of each project."""
 
     now: float
-    """The time by the relay's clock."""
+    """The Unix time by the relay's clock."""
     versions: dict[str, int]
-    """By project: a number that changes with every change of its leases. A project that never had a lease has none."""
+    """By project, a number that changes with every change of its leases. Projects that never had one are missing."""
     leases: tuple[TeamLease, ...]
-    """The leases of all hosts that have not expired. Their signatures are not verified yet."""
+    """The leases that have not expired, of all hosts including this one. Their signatures are not verified yet."""
 
 
 class RelayLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """How much the relay holds."""
+    """How much data the relay stores."""
 
     packets: int = 0
-    """Packets of all hosts that are not acknowledged yet."""
+    """How many packets of all hosts are not acknowledged yet."""
     oldest: float = 0.0
-    """The age of the oldest of these packets, in seconds."""
+    """The age of the oldest of these packets in seconds; 0 if there are none."""
     events: int = 0
+    """How many events hosts have copied for the history."""
     bytes: int = 0
+    """The size of all tables with their indexes, in bytes."""

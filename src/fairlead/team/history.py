@@ -27,9 +27,9 @@ class TeamHistory(Protocol):
     # -- copying ---------------------------------------------------------------------------------------
 
     def mark(self, host: str) -> JournalMark | None:
-        """Return up to where a host has copied its journal.
+        """Return the position up to which a host has copied its journal.
 
-        Returns None if it has copied nothing yet, or if the relay has lost its data.
+        Returns None if the host has copied nothing yet, or if the relay has lost its data.
         """
 
     def append(
@@ -41,30 +41,34 @@ class TeamHistory(Protocol):
         """
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete old rows, and return how many.
+        """Delete old events and sessions, and return how many.
 
-        Deletes the rows of `host` from before a time, and its oldest events beyond `max_events`. Also deletes the rows
-        from before that time of hosts that have not connected since, and all rows of hosts that are not on the relay.
+        Deletes those of `host` from before a Unix time, and its oldest events if there are more than `max_events`. Also
+        deletes those from before that time of hosts that have not connected since, and those of all hosts that are not
+        registered on the relay.
         """
 
     # -- reading ---------------------------------------------------------------------------------------
 
     def sessions(self, wanted: HistoryFilter) -> list[TeamSession]:
-        """Return a page of sessions, the last active one first."""
+        """Return a page of the sessions that a filter selects, the last active one first. Its `text` is ignored."""
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
-        """Return the sessions whose id starts with `begins`, the last active one first."""
+        """Return up to `limit` sessions of these hosts whose id starts with `begins`.
+
+        A session with exactly that id comes first, then the last active one.
+        """
 
     def events(
         self, host: str, session: str, *, before: tuple[float, str] | None = None, limit: int = 200
     ) -> list[TeamEvent]:
-        """Return a page of events of a session, the newest first.
+        """Return up to `limit` events of a session, the newest first.
 
         For the next page, pass the time and the id of the last event as `before`.
         """
 
     def search(self, wanted: HistoryFilter) -> tuple[list[TeamEvent], list[TeamSession]]:
-        """Return a page of events that contain a text, the newest first, and the sessions of these events."""
+        """Return a page of the events that a filter selects, the newest first, and the sessions of these events."""
 
 
 class TeamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -73,8 +77,10 @@ class TeamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     host: str
     id: str
     at: float
+    """The Unix time of the event, by the clock of its host."""
     session: str
     event: str
+    """The name of the event, such as `PreToolUse`."""
     verdict: str = ""
     stage: int = 0
     """0 when the event is recorded, 1 once its commands have ended. Stage 1 replaces stage 0."""
@@ -87,41 +93,48 @@ class TeamEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TeamSession(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A session of a host with its statistics. The newest version replaces all earlier ones."""
+    """A session of a host with its statistics. A newer version replaces the stored one."""
 
     host: str
     session: str
     started: float
     last: float
-    """The time of its last event."""
+    """The Unix time of its last event."""
     folder: str
     version: int
     """Increases with every change of the session, also across restarts."""
     body: bytes = b""
     """The statistics, as JSON."""
     signature: bytes = b""
+    """The host's signature over all other fields. Empty until the session is signed."""
 
 
 class JournalMark(msgspec.Struct, frozen=True, order=True):
-    """The position up to which a host has copied its journal: a segment and an offset in it."""
+    """The position up to which a host has copied its journal."""
 
     segment: int
+    """The number of the journal's segment."""
     offset: int
+    """The position in the segment, in bytes."""
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Selects events or sessions of other hosts."""
+    """Selects a page of events or sessions on the relay."""
 
     hosts: tuple[str, ...]
-    """Only these hosts."""
+    """Only those of these hosts, given by their ids."""
     since: float = 0.0
+    """Only events, or sessions with their last event, at or after this Unix time."""
     until: float = 0.0
-    """Only before this time; 0 for no limit."""
+    """Only events before this Unix time, or sessions that started before it; 0 for no limit."""
     folder: str = ""
-    """Only sessions in this folder or below it."""
+    """Only sessions in this folder or below it, or their events; empty for all."""
     text: str = ""
-    """Only events whose text contains this, ignoring case."""
+    """Only events whose text contains this, ignoring case. Not used for sessions."""
     before: tuple[float, str, str] | None = None
-    """The key of the last row of the previous page: time, id and host. The time of a session is that of its last
-    event."""
+    """The time, id and host of the last row of the previous page; None for the first page.
+
+    The time of a session is that of its last event.
+    """
     limit: int = 50
+    """The maximum number of rows in the page."""

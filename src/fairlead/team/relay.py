@@ -44,8 +44,8 @@ class Relay(Protocol):
         """Register this host, or renew its registration. Must be called before all other methods.
 
         Raises `HostCloned` if another process uses this identity, `RelayRefused` if the name is taken or the relay
-        belongs to another team, `RelayTooNew` if the schema is more than one revision ahead. After an error the relay
-        is closed.
+        belongs to another team, `RelayTooNew` if the schema is more than one revision ahead, and `RelayUnreachable`.
+        After an error the relay is closed.
         """
 
     def close(self) -> None:
@@ -54,10 +54,11 @@ class Relay(Protocol):
     # -- packets ---------------------------------------------------------------------------------------
 
     def push(self, packets: Sequence[Packet]) -> None:
-        """Store packets and notify their targets, in one transaction. A packet that is already stored is not changed.
+        """Store packets of this host and notify their targets. A packet that is already stored is not changed.
 
-        A relay that crashes may lose the newest packets. So the caller keeps each packet until `progress` shows that
-        it was applied, and after each `connect` pushes the `missing` ones again.
+        Many packets may be stored in several transactions, so that after an error some are stored. A relay that crashes
+        may lose the newest packets. So the caller keeps each packet until `progress` shows that it was applied, and
+        after each `connect` pushes the `missing` ones again.
         """
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
@@ -67,24 +68,27 @@ class Relay(Protocol):
         """
 
     def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
-        """Return packets for this host, ordered by origin and number, without those of the origins in `skip`."""
+        """Return up to `limit` packets for this host, ordered by origin and number.
+
+        The packets of the origins in `skip` are left out. Returns an empty list only if there are no others.
+        """
 
     def acknowledge(self, applied: Mapping[str, int]) -> None:
-        """Record up to which number this host has applied the packets of each origin.
+        """Record the number of the last packet of each origin that this host has applied.
 
-        Removes these packets and notifies their origins.
+        Deletes the packets up to these numbers, and notifies their origins.
         """
 
     def refuse(self, origin: str, last: int) -> None:
-        """Remove the packets of an origin up to a number without applying them."""
+        """Delete the packets of an origin to this host up to the number `last`, without recording them as applied."""
 
     def progress(self) -> dict[str, int]:
-        """Return up to which number each other host has applied the packets of this host."""
+        """Return by host the number of the last packet of this host that it has applied."""
 
     # -- the registry ----------------------------------------------------------------------------------
 
     def hosts(self) -> list[Host]:
-        """Return all hosts that ever registered and were not deleted."""
+        """Return all hosts that ever registered and were not deleted, in the order in which they registered."""
 
     def certificates(self) -> list[Certificate]:
         """Return all certificates, in the order in which they were added."""
@@ -96,29 +100,32 @@ class Relay(Protocol):
         """Store a snapshot of this host if it is newer than the stored one, and notify all hosts."""
 
     def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[HostSnapshot]:
-        """Return the snapshots of the other hosts that are newer than the known versions."""
+        """Return the snapshots of the other hosts that are newer than the known versions, given by host and kind."""
 
     def delete_host(self, host: str) -> None:
-        """Delete a host, its snapshots, its leases and the packets to it, so that its name is free again.
+        """Delete a host, its snapshots, its leases and the packets to it, and notify all hosts.
 
-        Certificates stay.
+        Its name is free afterwards. Certificates stay.
         """
 
     def ages(self) -> dict[str, float]:
-        """Return for each host the seconds since the relay last saw it."""
+        """Return by host id the seconds since the relay last saw the host."""
 
     # -- leases ----------------------------------------------------------------------------------------
 
     @property
     def has_leases(self) -> bool:
-        """Whether the relay stores leases. A relay with an older schema does not."""
+        """Whether this host can store leases on the relay. False if the schema is older or rights are missing."""
 
     @property
     def has_lease_changes(self) -> bool:
         """Whether another host has changed a lease since the last call of `leases` for all projects."""
 
     def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> RelayLeases:
-        """Return the leases of the projects whose version differs from `known`; of all projects, or of `projects`."""
+        """Return the leases of the projects whose version differs from the one in `known`.
+
+        With `projects`, only of these projects; with None, of all. Raises `RelayRefused` unless `has_leases`.
+        """
 
     def take_leases(
         self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
@@ -126,12 +133,12 @@ class Relay(Protocol):
         """Store leases of this host, delete the `replaced` ones, and notify all hosts, in one transaction.
 
         `versions` are those that `leases` returned to the caller before it decided. If a project of the leases has
-        another version now, nothing is stored and False is returned. So of two hosts that decide at the same time, one
-        has to decide again.
+        another version now, nothing is stored and False is returned. So if two hosts decide at the same time, one of
+        them has to decide again. Raises `RelayRefused` unless `has_leases`.
         """
 
     def release_leases(self, ids: Sequence[str]) -> None:
-        """Delete leases of this host, and notify all hosts."""
+        """Delete the leases of this host with these ids, and notify all hosts."""
 
     def drop_leases(self, host: str) -> None:
         """Delete all leases of a host that was removed or leaves the team, and notify all hosts."""
@@ -139,40 +146,50 @@ class Relay(Protocol):
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete the packets to hosts that have not connected since a time; return how many."""
+        """Delete the packets to hosts that have not connected since a Unix time, and expired leases.
+
+        Returns the number of deleted packets, leases and versions of projects.
+        """
 
     def load(self) -> RelayLoad:
-        """Return how much the relay holds."""
+        """Return how much data the relay stores."""
 
     # -- waiting ---------------------------------------------------------------------------------------
 
     def wait(self, seconds: float) -> Changes:
-        """Wait for a change by another host, a call of `wake`, or the end of the time. Return what has changed."""
+        """Wait for a change by another host, a call of `wake`, or the end of the time.
+
+        Return what has changed since the last call. The result is false if nothing has.
+        """
 
     def wake(self) -> None:
-        """End `wait`. May be called from any thread, at any time."""
+        """End the current `wait`, or the next one if there is none. May be called from any thread, at any time."""
 
 
 _KINDS = {
     "postgresql": "fairlead.team.postgres",
     "postgres": "fairlead.team.postgres",
 }
-"""By URL scheme: the package that opens the relay and its history."""
+"""The packages that open a relay and its history, by URL scheme."""
 
 
 def relay_schemes() -> frozenset[str]:
-    """Return the URL schemes for which there is a relay."""
+    """Return the URL schemes of the supported kinds of relays."""
     return frozenset(_KINDS)
 
 
 def open_relay(url: str, *, timeout: float = 10.0) -> Relay:
-    """Return the relay of a URL. Raises `RelayUnreachable`, or `BadTeamSettings` for an unknown URL scheme."""
+    """Connect to the relay at a URL, without registering this host. `Relay.connect` does that.
+
+    `timeout` limits connecting and each wait for the relay, in seconds. Raises `RelayUnreachable` or `RelayRefused`,
+    and `BadTeamSettings` if the URL is invalid or its scheme is not supported.
+    """
     relay: Relay = _package(url).open_relay(url, timeout=timeout)
     return relay
 
 
 def open_history(url: str, *, timeout: float = 10.0) -> TeamHistory:
-    """Return the history on the relay of a URL, over a new connection. Raises the same errors as `open_relay`."""
+    """Open a new connection to the history on the relay at a URL. Parameters and errors are those of `open_relay`."""
     history: TeamHistory = _package(url).open_history(url, timeout=timeout)
     return history
 

@@ -1,1 +1,1 @@
-"""The HTTP API of the daemon: mail, leases, sessions, history, answers, waits, the team, status, metrics."""
+"""The HTTP API of the daemon, for mail, leases, sessions, history, answers, waits, the team, status and metrics."""

@@ -1,4 +1,4 @@
-"""The HTTP routes for open questions and for a person's answer to one of them."""
+"""The HTTP routes that list open questions and take a person's answer to one of them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class AnswerBody(PersonAnswer, frozen=True, kw_only=True):
     """The body of a request with an answer."""
 
     by: Literal["command", "watch"] = "command"
+    """Whether the person answers with a command or in `fairlead watch`."""
 
 
 def answer_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for questions and answers."""
     answers = daemon.answers
 
     async def questions(_: Request) -> Response:
@@ -44,7 +45,7 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         return json_response(document)
 
     async def answer(request: Request) -> Response:
-        """Answer a question. The process at the other end shows whether a person answers; the content does not."""
+        """Answer a question. The calling process shows whether a person answers, and not the content of the request."""
         try:
             body = msgspec.json.decode(await _body(request), type=AnswerBody)
         except (msgspec.DecodeError, ValueError) as error:
@@ -68,9 +69,10 @@ def answer_routes(daemon: Daemon) -> list[Route]:
 
 
 async def _pass_on(daemon: Daemon, question_id: str, answer: PersonAnswer, answerer: Answerer) -> Question:
-    """Pass an answer on to a session of this host, or send it to the host of the question.
+    """Pass an answer on to a session of this host, or send it to the host of the question. Return the question.
 
-    That is the host in `ID@HOST`, or the only other host that has a question `ID`.
+    The host of the question is the one in `ID@HOST`, or the only other host that has a question `ID`. Raises
+    `AnswerError` or `MailError` if the answer is not taken.
     """
     team = daemon.team.service
     if team is not None:

@@ -1,7 +1,7 @@
-"""The daemon's ASGI application: it handles events itself, and passes all other requests to Starlette.
+"""The daemon's ASGI application, which handles events itself and passes all other requests to Starlette.
 
-The requests of launchers do not get here: `events._listener` reads them directly from the socket. Events of other
-senders bypass Starlette, because router, request object and middleware would take as long as the decision itself.
+It gets no requests of launchers, because `events._listener` reads these directly from the socket. Events of other
+senders bypass Starlette, because its router, request object and middleware would take as long as the decision itself.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _UNAUTHORIZED = 401
 
 
 class App:
-    """The ASGI application."""
+    """The ASGI application of a daemon."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -54,7 +54,7 @@ class App:
         daemon.commands.app = self._starlette
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Serve one request. Does nothing if the client disconnects before the request is complete."""
         with suppress(_Disconnected):
             await self._serve(scope, receive, send)
 
@@ -85,7 +85,7 @@ async def _send(send: Send, reply: HookReply) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Return the payload. Reading stops once it is larger than `MAX_PAYLOAD`."""
+    """Return the body of a request, or its first parts if it is larger than `MAX_PAYLOAD`."""
     parts: list[bytes] = []
     size, is_more = 0, True
     while is_more and size <= MAX_PAYLOAD:
@@ -106,7 +106,7 @@ def _starlette(daemon: Daemon) -> Starlette:
         return PlainTextResponse(daemon.metrics_text(), media_type="text/plain; version=0.0.4")
 
     async def stop(request: Request) -> Response:
-        """Stop the daemon, unless the caller's process belongs to an agent's session."""
+        """Stop the daemon, unless the calling process is below an agent's session."""
         peer = request.scope.get("state", {}).get("peer", 0)
         client = await asyncio.to_thread(client_above, {}, peer) if peer else None
         if client is not None:
@@ -115,9 +115,9 @@ def _starlette(daemon: Daemon) -> Starlette:
         return JSONResponse(daemon.status())
 
     async def http_hook(request: Request) -> Response:
-        """Reply to a hook of the client's type `http`.
+        """Reply to a hook that the client calls over HTTP (its hook type `http`).
 
-        The status is always 200, because the client allows a call at any other status.
+        The status is always 200, because the client allows a tool call at any other status.
         """
         hook = read_request(*read_target(request.path_params["event"], request.url.query.encode()), request.headers.raw)
         return JSONResponse(await daemon.endpoint.reply_as_json(hook, await _body(request.receive)))

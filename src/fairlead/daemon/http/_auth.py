@@ -1,4 +1,4 @@
-"""The token of the loopback socket. Only the user can read its file, so a request with the token is the user's."""
+"""The token of the loopback socket. Only the user can read its file, so a request with the token is from the user."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ _SCHEME = b"bearer "
 
 
 def create_token(folder: str) -> str:
-    """Create a new token, and write it to the file `token` in a folder, which only the user can read."""
+    """Return a new token, and write it to the file `token` in a folder. Only the user can read the file."""
     token = secrets.token_urlsafe(32)
     write_private(f"{folder}/token", f"{token}\n".encode())
     return token
 
 
 def is_allowed(headers: Iterable[tuple[bytes, bytes]], token: str) -> bool:
-    """Return whether a request over loopback has the token and does not come from a page in a browser."""
+    """Return whether a request over loopback has the token and does not come from a web page.
+
+    `headers` have names in lower case. An empty `token` allows no request.
+    """
     fields = dict(headers)
     host = fields.get(b"host", b"").rpartition(b":")[0] or fields.get(b"host", b"")
     authorization = fields.get(b"authorization", b"")

@@ -1,4 +1,4 @@
-"""The HTTP routes for the history: all sessions, one session, and what happened since the user left."""
+"""The HTTP routes for the history of sessions, for what happened while the user was away, and for their presence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_ACTIVE = 200
 
 
 def history_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for the history and the user's presence."""
     api = _HistoryApi(daemon)
     return [
         Route("/v1/history", api.find),
@@ -47,7 +47,7 @@ class InvalidRequest(FairleadError):
 
 
 class _HistoryApi:
-    """The endpoints. They read from the store's process, and complete sessions with their current state."""
+    """The endpoints. They read sessions from the store's process, and add what the tracker knows about their ends."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._presence = daemon.presence
@@ -56,7 +56,7 @@ class _HistoryApi:
         self._tracker = daemon.tracker
 
     async def find(self, request: Request) -> Response:
-        """Return a page of sessions, or of matches if a text is searched."""
+        """Return a page of sessions, or of matching events if the request searches a text."""
         try:
             query = _query(request, self._presence.left_at(time()))
             await self._tracker.wait_until_replayed()
@@ -66,7 +66,7 @@ class _HistoryApi:
         return json_response(replace(page, now=time(), left=self._presence.left_at(time())))
 
     async def _page(self, query: HistoryQuery, request: Request) -> HistoryPage:
-        """Return a page of this host, or of the team if the request asks for that and this host is in a team."""
+        """Return a page of this host's history, or of the team's if the request asks for that."""
         reader, host = self._reader(request)
         if reader is None:
             page: HistoryPage = await _in_thread(self._find_here, query)
@@ -87,7 +87,11 @@ class _HistoryApi:
         return self._store.find_history(query)
 
     def _reader(self, request: Request) -> tuple[HistoryReader | None, str]:
-        """Return the reader of the other hosts' history, if the request asks for it, and the name of a single host."""
+        """Return the reader of other hosts' history, and the name of the only host that is requested.
+
+        The reader is None if the request does not ask for other hosts, or this host is in no team. The name is empty
+        for all hosts. Raises `NoTeam` if a host is named and this host is in no team.
+        """
         host, service = request.query_params.get("host", ""), self._team.service
         if host and service is None:
             raise NoTeam(f"this host is in no team, so it knows no host {host!r}")
@@ -95,7 +99,7 @@ class _HistoryApi:
         return (service.history if service is not None and wants_all else None), host
 
     async def find_one(self, request: Request) -> Response:
-        """Return one session and its events."""
+        """Return the session whose id begins with the name in the path, and a page of its events."""
         limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
         before = request.query_params.get("before", "")
         await self._tracker.wait_until_replayed()
@@ -130,7 +134,7 @@ class _HistoryApi:
             return PlainTextResponse(text, NOT_FOUND)
 
     async def absence(self, request: Request) -> Response:
-        """Return what happened since a time, or since the user was last seen."""
+        """Return a summary of what happened since a Unix time, or by default since the user left."""
         given = request.query_params.get("since", "left")
         try:
             since = self._presence.left_at(time()) if given == "left" else float(given)
@@ -149,15 +153,16 @@ class _HistoryApi:
         return json_response(replace(summary, ended=ended[:_MAX_ENDED], waiting=sorted(waiting)))
 
     async def presence(self, _: Request) -> Response:
-        """Record that the user is present. Returns when the user left, and whether they have just come back."""
+        """Record that the user is present. Return when they last left, and whether they have just come back."""
         was_away = self._presence.note(time())
         return json_response({"left": self._presence.left_at(time()), "was_away": was_away})
 
 
 def with_end(session: HistorySession, tracker: SessionTracker) -> HistorySession:
-    """Return a session with its end.
+    """Return a session of this host with its end as the tracker knows it.
 
-    If the client has not reported the end, because its process was killed, the journal does not contain it.
+    The journal does not contain the end if the client did not report it, for example because its process was killed. A
+    session that the tracker does not know has ended at its last event.
     """
     known = tracker.known(session.id)
     if known is not None:

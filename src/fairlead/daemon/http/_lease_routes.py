@@ -1,4 +1,4 @@
-"""The HTTP routes for `fairlead lease`. The caller is identified as for mail."""
+"""The HTTP routes for `fairlead lease`. `MailApi` identifies the caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lease_routes(daemon: Daemon, api: MailApi) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for leases, whose operations `api` runs."""
     operations = LeaseOperations(daemon.leases)
     return [
         api.route("leases", operations.list_all, ListRequest, "GET"),

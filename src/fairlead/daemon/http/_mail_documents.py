@@ -1,6 +1,6 @@
-"""The JSON documents of the mail over HTTP: what a request may say, and what is answered.
+"""The JSON documents of the mail over HTTP: the fields of requests, and the documents that responses contain.
 
-Unknown fields of newer commands are ignored. In an answer every key is always present. Imports nothing of the team.
+Unknown fields of newer commands are ignored. In a response every key is always present. Imports nothing of `team`.
 """
 
 from __future__ import annotations
@@ -25,20 +25,24 @@ if TYPE_CHECKING:
     Sessions = Callable[[str], Session | None]
 
 MAX_WAIT = DAY
-"""In seconds."""
+"""The longest wait for mail, in seconds."""
 MAX_ID = 2**62
-"""Larger than the id of any message in a database."""
+"""The largest id in a request. No message has an id that large."""
 
 Presence = Literal["active", "idle", "offline"]
 
 DeliveryTime = Literal["now", "at its next event", "at its next prompt", "gone"]
-"""When an agent is shown a message. In this order: it waits for mail, works, is idle, or has ended."""
+"""When an agent is shown a message that is sent now.
+
+It is `now` if the agent waits for mail, `at its next event` if it works, `at its next prompt` if it is idle, and `gone`
+if it has ended.
+"""
 
 _ACTIVE = 300.0
 _OFFLINE = 1800.0
 """Seconds without activity after which an agent without a known session is offline.
 
-An agent that waits for mail has no activity, so one whose session is alive is never offline.
+An agent whose session is alive is never offline, because it has no activity while it waits for mail.
 """
 _PREVIEW = 200
 _NONE = MailCounts()
@@ -50,12 +54,13 @@ _Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_ID)]
 
 
 class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of all requests: who the caller claims to be, and its folder."""
+    """The fields of all requests: who the caller claims to be, as in `Claim`, and its folder."""
 
     name: str = msgspec.field(name="as", default="")
     session: str = ""
     variable: str = ""
     cwd: str = ""
+    """The working folder of the caller."""
 
     def claim(self) -> Claim:
         """Return who the caller claims to be."""
@@ -63,7 +68,7 @@ class MailRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SendRequest(MailRequest, frozen=True, kw_only=True):
-    """Send a message."""
+    """Send a message. The fields are those of `Draft`."""
 
     to: tuple[str, ...]
     subject: str = ""
@@ -75,11 +80,12 @@ class SendRequest(MailRequest, frozen=True, kw_only=True):
 
 
 class ReplyRequest(MailRequest, frozen=True, kw_only=True):
-    """Reply to a message."""
+    """Reply to the message in the path. The fields are those of `Draft`."""
 
     body: str
     subject: str = ""
     all: bool = False
+    """Whether the reply also goes to the other recipients of the message."""
     priority: Priority = "normal"
     intent: Intent = "inform"
     deadline: float = 0.0
@@ -87,60 +93,70 @@ class ReplyRequest(MailRequest, frozen=True, kw_only=True):
 
 
 class InboxRequest(MailRequest, frozen=True, kw_only=True):
-    """Read a page of the inbox."""
+    """Read a page of the inbox, or search messages."""
 
     all: bool = False
+    """Whether messages are included that were read, answered or bounced. Not used for a search."""
     sender: str = msgspec.field(name="from", default="")
+    """Only messages from the agent with this name; empty for all."""
     search: str = ""
+    """If not empty, return the messages with this text that the agent wrote or received, instead of the inbox."""
     limit: _Count = 20
     before: _Id = 0
+    """The id of the last message of the previous page; 0 for the first page."""
 
 
 class PollRequest(MailRequest, frozen=True, kw_only=True):
-    """Return new mail, or wait for it."""
+    """Return the queued mail, and wait for mail if there is none."""
 
     wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
+    """How long to wait for mail, in seconds."""
     format: Literal["text", "json", "hook", "context"] = "json"
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
-    """Identifies the poll, so that it can be undone."""
+    """Identifies the poll, so that it can be undone or repeated."""
     receipt: bool = False
     """Whether the caller gives a receipt when it has printed the mail (`ipc.give_receipt`)."""
     undo: str = ""
-    """The id of a poll whose mail was not printed and is to be queued again."""
+    """The id of an earlier poll whose mail is queued again, because it was not printed. Nothing else is done then."""
 
 
 class AgentsRequest(MailRequest, frozen=True, kw_only=True):
     """List agents."""
 
     all: bool = False
+    """Whether agents of all projects are listed, including ended ones."""
     project: str = ""
+    """A folder in the project whose agents are listed; empty for the project of the caller."""
 
 
 class HeartbeatRequest(MailRequest, frozen=True, kw_only=True):
-    """Mark the session as alive."""
+    """Mark an agent as active."""
 
     start: bool = False
+    """Whether its session starts, so that it is created or revived if necessary."""
 
     def claim(self) -> Claim:
-        """Return who the caller claims to be. With `start`, the session is created if it does not exist."""
+        """Return who the caller claims to be, and whether its session starts."""
         return msgspec.structs.replace(super().claim(), is_start=self.start)
 
 
 class IdentityRequest(MailRequest, frozen=True, kw_only=True):
-    """Change the identity of an agent."""
+    """Rename an agent, or save or restore its status."""
 
     action: Literal["save", "restore", "rename"]
     new: str = ""
-    """The new name."""
+    """The new name, for `rename`."""
     status: str = ""
+    """The text to save, for `save`."""
 
 
 class TasksRequest(MailRequest, frozen=True, kw_only=True):
     """List the tasks of a session."""
 
     all: bool = False
+    """Whether tasks that are done are listed, too."""
     folder: str = ""
-    """The folder with the client's task lists."""
+    """The folder in which the client keeps its configuration and task lists."""
 
 
 class ListenRequest(MailRequest, frozen=True, kw_only=True):
@@ -154,7 +170,10 @@ class ListenRequest(MailRequest, frozen=True, kw_only=True):
 
 
 def presence(agent: Agent, session: Session | None, now: float) -> Presence:
-    """Return the presence of an agent, by its last event and the state of its session."""
+    """Return the presence of an agent at the time `now`, by its last activity and the state of its session.
+
+    `session` is None if the tracker does not know it.
+    """
     quiet = now - max(agent.seen, session.last_activity if session else 0.0)
     if agent.id == USER.id:
         return "active" if quiet < _ACTIVE else "idle"
@@ -166,7 +185,10 @@ def presence(agent: Agent, session: Session | None, now: float) -> Presence:
 
 
 def delivery_time(agent: Agent, session: Session | None, *, is_listening: bool) -> DeliveryTime:
-    """Return when an agent is shown a message that is sent now. A person sees it at once in `fairlead watch`."""
+    """Return when an agent is shown a message that is sent now.
+
+    `is_listening` says whether the agent waits for mail. The user sees a message at once, in `fairlead watch`.
+    """
     if agent.id == USER.id or (is_listening and not has_ended(agent, session)):
         return "now"
     if has_ended(agent, session):
@@ -176,19 +198,19 @@ def delivery_time(agent: Agent, session: Session | None, *, is_listening: bool) 
 
 
 def has_ended(agent: Agent, session: Session | None) -> bool:
-    """Return whether an agent has ended. The session shows it first, and the mail a moment later."""
+    """Return whether an agent or its session has ended. The agent of a session ends a moment after the session."""
     return bool(agent.ended) or (session is not None and session.ended is not None)
 
 
 def session_of(agent: Agent, sessions: Sessions) -> Session | None:
-    """Return the session of an agent or a subagent."""
+    """Return the session of an agent, which may be a subagent; None if it is not known."""
     return sessions(f"{agent.session}/{agent.agent_id}" if agent.agent_id else agent.session)
 
 
 def agent_document(
     agent: Agent, counts: MailCounts, session: Session | None, now: float, *, is_listening: bool = False
 ) -> dict[str, Any]:
-    """Return the document of an agent."""
+    """Return the document of an agent. `is_listening` says whether it waits for mail."""
     return {
         "name": agent.name,
         "presence": presence(agent, session, now),
@@ -214,7 +236,7 @@ def agent_documents(
     now: float,
     is_listening: Callable[[int], bool],
 ) -> list[dict[str, Any]]:
-    """Return the documents of agents."""
+    """Return the documents of agents, in order. `counts` are by agent id; missing ones are zero."""
     return [
         agent_document(
             agent, counts.get(agent.id, _NONE), session_of(agent, sessions), now, is_listening=is_listening(agent.id)
@@ -224,7 +246,10 @@ def agent_documents(
 
 
 def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
-    """Return the document of a message, with its body if `whole`, else with the beginning of the body."""
+    """Return the document of a message.
+
+    It has the body if `whole`, else the beginning of the body and the number of characters in it.
+    """
     row = {
         "id": message.id,
         "at": message.at,
@@ -242,14 +267,14 @@ def message_document(message: Message, *, whole: bool) -> dict[str, Any]:
 
 
 def delivery_document(delivery: Delivery) -> dict[str, Any]:
-    """Return the delivery status of a message for one recipient."""
+    """Return the document of a delivery. Its key `on_its_way` has `Delivery.in_transit_since`."""
     fields = msgspec.structs.asdict(delivery)
     fields["on_its_way"] = fields.pop("in_transit_since")  # the key that programs read
     return fields
 
 
 def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
-    """Return the document of a message in an inbox."""
+    """Return the document of a message in an inbox, with the beginning of its body and the fields of its delivery."""
     keys = ("recipient", "stage", "queued", "shown", "event", "read", "answered", "bounced", "why")
     return message_document(message, whole=False) | {key: getattr(delivery, key) for key in keys}
 
@@ -257,7 +282,7 @@ def inbox_document(delivery: Delivery, message: Message) -> dict[str, Any]:
 def sent_document(
     sent: SendResult, sessions: Sessions, now: float, is_listening: Callable[[int], bool]
 ) -> dict[str, Any]:
-    """Return the document of a sent message."""
+    """Return the document of a sent message, with the presence of each recipient and when it is shown the message."""
     return {
         "id": sent.message.id,
         "thread": sent.message.thread,
@@ -284,7 +309,7 @@ def _recipient_document(agent: Agent, session: Session | None, now: float, *, is
 
 
 class TeamView(Protocol):
-    """The other hosts of a team, by their newest snapshots."""
+    """What the newest snapshots of the other hosts of a team contain."""
 
     @property
     def is_connected(self) -> bool:
@@ -294,14 +319,18 @@ class TeamView(Protocol):
         """Return the status of an agent of another host; None if it is unknown."""
 
     def host_name(self, host: str) -> str:
-        """Return the name of a host."""
+        """Return the name of the host with that id."""
 
     def remote_hosts(self) -> Iterable[tuple[str, RemoteHost]]:
-        """Return the name and the data of each host."""
+        """Return the name and the data of each other host."""
 
 
 def recipient_fields(agent: Agent, team: TeamView | None) -> dict[str, Any]:
-    """Return the fields about a recipient on another host: its host, its presence, and when it is shown a message."""
+    """Return the fields of a recipient's document that depend on its host.
+
+    For an agent of another host, these are the host's name, whether there is a connection to the relay, the presence,
+    and when it is shown a message. `team` is None if this host is in no team.
+    """
     if not agent.host:
         return {"host": ""}
     name = agent.name.rpartition("@")[2]
@@ -311,9 +340,10 @@ def recipient_fields(agent: Agent, team: TeamView | None) -> dict[str, Any]:
 
 
 def host_documents(team: TeamView | None, project: str | None, now: float) -> list[dict[str, Any]]:
-    """Return the agents of the other hosts, of all projects or of one.
+    """Return a document of each other host, with its agents. `project` limits them to a project; None stands for all.
 
-    Projects of other hosts are compared by the name of the folder, because their paths may differ.
+    Projects of other hosts are compared by the names of their folders, because the paths may differ. `now` is the time
+    from which the age of each snapshot is computed.
     """
     wanted = None if project is None else project.rstrip("/").rpartition("/")[2]
     return [

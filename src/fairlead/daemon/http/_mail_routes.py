@@ -1,4 +1,4 @@
-"""The HTTP routes of the mail, for the commands. The caller is identified by its process."""
+"""The HTTP routes of the mail, which the commands use. The caller is identified by its process."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 AnyRequest = TypeVar("AnyRequest", bound=documents.MailRequest)
 
 _MAX_BODY = 8 * 1024 * 1024
-"""The maximum size of a request: each character of the longest message may be escaped with six characters."""
+"""The maximum size of a request in bytes. Each byte of the longest message may be escaped with six characters."""
 _SMALL_BODY = 64 * 1024
-"""Requests up to this size are parsed in the event loop."""
+"""Requests below this size in bytes are parsed in the event loop."""
 _NUMBER = re.compile(r"(?<=/)[0-9]+")
 _OK = 200
 
@@ -76,7 +76,7 @@ _STATUS = {
 
 
 def mail_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for mail and leases."""
     api = MailApi(daemon)
     daemon.commands.answer_in_thread = api.answer_in_thread
     return [
@@ -108,14 +108,14 @@ class _ThreadRoute(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """The id of the caller's process, and the number of the message in the path."""
+    """The pid of the caller; 0 if unknown. The id of the message in the path; 0 if there is none."""
 
     peer: int
     message: int = 0
 
 
 class MailApi:
-    """Runs each operation in a thread of the mail, or in the thread of a command that the daemon runs."""
+    """Runs operations in a thread of the mail service, or in the thread of a command that the daemon runs."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._mail = daemon.mail
@@ -125,7 +125,10 @@ class MailApi:
         self._thread_routes = {("POST", "/v1/mail/poll"): _ThreadRoute(self._poll_now, documents.PollRequest)}
 
     def route(self, path: str, operation: Operation, kind: type[documents.MailRequest], method: str) -> Route:
-        """Return the route of an operation."""
+        """Return the route below `/v1/mail/` that runs an operation on requests of the type `kind`.
+
+        `answer_in_thread` serves it, too.
+        """
         path = f"/v1/mail/{path}"
         self._thread_routes[method, path] = _ThreadRoute(partial(self._run, operation), kind)
         return Route(path, self._serving(operation, kind), methods=[method])
@@ -148,10 +151,10 @@ class MailApi:
         return serve
 
     def answer_in_thread(self, method: str, path: str, body: bytes, peer: int) -> tuple[int, bytes] | None:
-        """Return the status and the JSON for a request. Call it in a thread, because it may wait for the disk.
+        """Return the HTTP status and the JSON document for a request.
 
-        Returns `None` if the event loop has to answer: for other requests, and until the mail and the sessions are
-        loaded.
+        Call it in a thread, because it may wait for the disk. `peer` is the pid of the caller. Returns `None` if the
+        event loop has to answer, which is the case for other routes, and until the mail and the sessions are loaded.
         """
         path, _, query = path.partition("?")
         number = _NUMBER.search(path)
@@ -168,7 +171,7 @@ class MailApi:
             return _error(error)
 
     async def user(self, request: Request) -> Response:
-        """Return the mail counts of the user. Every process may ask, because status lines have no terminal."""
+        """Return the mail counts of the user. Every process may request them, because status lines have no terminal."""
         del request
         try:
             service = await self._mail.service()
@@ -177,7 +180,10 @@ class MailApi:
             return _response(_error(error))
 
     async def poll(self, request: Request) -> Response:
-        """Return new mail, and wait for it if the request says so. If the caller disconnects, it is queued again."""
+        """Return the queued mail, and wait for mail if the request says so.
+
+        If the caller disconnects, the mail is queued again.
+        """
         mail, target = self._mail, _target(request)
         try:
             poll = await self._read(request, documents.PollRequest)
@@ -199,7 +205,7 @@ class MailApi:
             return Response()
 
     def _poll_now(self, service: MessageService, poll: documents.PollRequest, target: _Target) -> bytes:
-        """Return the queued mail, or queue the mail of an earlier poll again. Runs in a thread."""
+        """Return the queued mail, or queue the mail of an earlier poll again (`undo`). Called in a thread."""
         call = self._begin_poll(service, poll, target)
         if poll.undo:
             return msgspec.json.encode({"undone": self._mail.requeue_all(service, poll.undo)})
@@ -220,7 +226,7 @@ class MailApi:
         return _document(call, operations.poll(call, poll, started=started, take=take))
 
     async def _wait(self, request: Request, call: operations.MailCall, seconds: float) -> bool:
-        """Wait until there is mail or the time is up. Returns whether the caller is still connected."""
+        """Wait until there is mail or the time is up. Return whether the caller is still connected."""
         if call.service.queued_count(call.agent):
             return True
         mail = asyncio.ensure_future(self._mail.wait_for_mail(call.agent, seconds))
@@ -233,13 +239,13 @@ class MailApi:
         return disconnect not in done
 
     async def _read(self, request: Request, kind: type[AnyRequest]) -> AnyRequest:
-        """Parse the query of a GET, or the body of a POST, which may be large."""
+        """Return the request in the query of a GET or the body of a POST. A large body is parsed in a thread."""
         body, query = await _body(request), dict(request.query_params)
         parse = partial(_parse, request.method, query, body, kind)
         return parse() if len(body) < _SMALL_BODY else await self._mail.run(parse)
 
     async def _service(self) -> MessageService:
-        """Return the message service once the sessions of the last daemon are known."""
+        """Return the message service once the sessions of the previous daemon are known. Raises `MailUnreachable`."""
         if not self._tracker.all_replayed.is_set():
             await self._tracker.wait_until_replayed()
         return await self._mail.service()
@@ -247,16 +253,16 @@ class MailApi:
     def _run(
         self, operation: Operation, service: MessageService, request: documents.MailRequest, target: _Target
     ) -> bytes:
-        """Run an operation. Runs in a thread."""
+        """Identify the caller, run an operation, and return its document as JSON. Called in a thread."""
         call = self._identify(service, request, target)
         return _document(call, operation(call, request))
 
     def _identify(
         self, service: MessageService, mail_request: documents.MailRequest, target: _Target
     ) -> operations.MailCall:
-        """Identify the caller.
+        """Identify the caller, and return what its operation needs.
 
-        Runs in a thread, because it reads the process table. Sessions are read in the event loop.
+        Called in a thread, because it reads the process table. It reads the sessions in the event loop.
         """
         mail, claim = self._mail, mail_request.claim()
         ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
@@ -292,7 +298,7 @@ class MailApi:
         )
 
     def _sessions_of(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
-        """Return the sessions that a caller may belong to."""
+        """Return the sessions that a caller may belong to. Called in a thread, waits for the event loop."""
         assert self._mail.loop is not None, "there is a service"  # the loop has opened it
         try:
             return call_in_loop(self._mail.loop, self._find_sessions, ancestry, claim)
@@ -300,7 +306,7 @@ class MailApi:
             raise MailUnreachable(f"the mail cannot be reached: {error}") from None
 
     def _find_sessions(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
-        """Find the sessions. Runs in the event loop."""
+        """Return the sessions that a caller may belong to. Called in the event loop."""
         tracker = self._tracker
         process, own = tracker.running_in(ancestry.processes)
         claimed = tracker.get(claim.session or claim.variable)
@@ -314,10 +320,13 @@ class _KnownSessions(NamedTuple):
     process: Process
     """The nearest ancestor of the caller that has sessions."""
     own: tuple[Session, ...]
+    """The sessions of that process."""
     claimed: Session | None
+    """The session that the caller claims to be; None if it is not known."""
     ids: list[str]
+    """The ids of the sessions in `own`, or of `claimed` if `own` is empty."""
     shells: set[str]
-    """The subagents of these sessions that have running shell calls."""
+    """The ids of the subagents of these sessions that have running shell calls."""
 
 
 def _shell_above(ancestry: Ancestry, client: Process) -> str:
@@ -357,7 +366,7 @@ async def _disconnected(request: Request) -> None:
 
 
 def _error(error: MailError) -> tuple[int, bytes]:
-    """Return the status and the document of an error."""
+    """Return the HTTP status and the JSON document of an error."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
     return status, msgspec.json.encode({"error": str(error), "kind": type(error).__name__})
 

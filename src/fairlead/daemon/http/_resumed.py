@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ResumedHttpProtocol(HttpToolsProtocol):
-    """An HTTP connection whose first bytes were already read. It parses these bytes, and then reads on."""
+    """Parses the first bytes of an HTTP connection, which are `data`, and then reads on from the connection."""
 
     def __init__(self, data: bytes, config: Config, server: ServerState, state: dict[str, Any]) -> None:
         super().__init__(config, server, state)

@@ -1,4 +1,4 @@
-"""The HTTP routes for sessions: the list, one session, its events, and a stream of changes that can be resumed."""
+"""The HTTP routes for the list of sessions, one session, its events, and a stream of changes that can be resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_EVENTS = 1000
 
 
 def session_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for sessions."""
     tracker = daemon.tracker
 
     async def all_sessions(_: Request) -> Response:
@@ -70,7 +70,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
 
 
 def costs_of_today(tracker: SessionTracker) -> Costs:
-    """Return the cost of all sessions since midnight, and of how many it is not known."""
+    """Return the costs of all sessions since midnight, local time, and of how many the cost is not known."""
     midnight = start_of_day(time())
     active = (one for one in tracker.sessions() if not one.parent and one.last_activity >= midnight)
     unknown = sum(tracker.costs.total(session.id) is None for session in active)

@@ -1,6 +1,6 @@
 """The HTTP routes for `fairlead team`, and the stream of other hosts' sessions for `fairlead watch`.
 
-Changes of the team are refused below an agent's session.
+Processes below an agent's session may not change the team.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ _TIMEOUT = 20.0
 
 
 class HostRequest(msgspec.Struct, frozen=True):
-    """The host that a person confirms or removes, and the fingerprint that the person has compared."""
+    """The host that a person confirms or removes."""
 
     name: str
     fingerprint: str = ""
+    """The fingerprint of the host's key that the person has compared; empty for no check."""
 
 
 def team_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes for the state of the team and its changes."""
     api = _TeamApi(daemon.team)
     changes = {
         "refresh": api.refresh,
@@ -69,7 +70,7 @@ class _TeamApi:
         return JSONResponse(self._team.status())
 
     async def refresh(self, _: Request) -> Response:
-        """Return the state of the team. The hosts are read from the relay first, if it can be reached."""
+        """Read the hosts from the relay, if it can be reached in time, and return the state of the team."""
         if self._team.service is not None:
             with suppress(FairleadError, TimeoutError):
                 async with asyncio.timeout(_TIMEOUT):
@@ -77,27 +78,27 @@ class _TeamApi:
         return JSONResponse(self._team.status())
 
     async def reload(self, _: Request) -> Response:
-        """Read the membership again, after `fairlead team join`."""
+        """Read the membership file again, after `fairlead team join`, and return the state of the team."""
         await self._team.reopen()
         return JSONResponse(self._team.status())
 
     async def forget(self, _: Request) -> Response:
-        """Delete the identity of this host, because the host is a copy of another one."""
+        """Delete the membership of this host, because this machine is a copy of another one."""
         if self._team.service is not None:
             await asyncio.to_thread(self._team.service.delete_membership)
         await self._team.reopen()
         return JSONResponse({})
 
     async def confirm(self, request: Request) -> Response:
-        """Make a host a member."""
+        """Make a host a member, with a certificate that this host signs."""
         return await self._certify(request, "member")
 
     async def remove(self, request: Request) -> Response:
-        """Remove a host."""
+        """Remove a host from the team, with a certificate that this host signs."""
         return await self._certify(request, "removed")
 
     async def leave(self, _: Request) -> Response:
-        """Leave the team."""
+        """Leave the team. Return whether the other hosts were notified in time."""
         are_notified = await asyncio.to_thread(self._service().leave, _TIMEOUT)
         await self._team.reopen()
         return JSONResponse({"told": are_notified})
@@ -138,7 +139,7 @@ def _for_person(serve: Serve) -> Serve:
 
 
 def team_stream_routes(daemon: Daemon) -> list[Route]:
-    """Return the route."""
+    """Return the route for the stream of other hosts' sessions."""
 
     async def stream(_: Request) -> Response:
         team = daemon.team.service

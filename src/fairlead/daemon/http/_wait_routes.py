@@ -1,8 +1,8 @@
-"""The HTTP routes that start a wait for hooks whose event was not decided through the launcher.
+"""The HTTP routes that start the waits of hooks whose event the daemon has not decided.
 
-`POST /v1/waits` continues a `Stop` event that its caller has decided. `POST /v1/wakes/EVENT` starts a hook that only
-wakes the agent. Both reply like an event: with the output, or with the token of a wait (303). `events._listener`
-serves the wait itself (`GET /v1/waits/TOKEN`).
+`POST /v1/waits` continues a `Stop` event that its caller has decided. `POST /v1/wakes/EVENT` starts the wait of a hook
+that only wakes the agent. Both reply like an event, with the output or with the token of a wait (303).
+`events._listener` serves the wait itself (`GET /v1/waits/TOKEN`).
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _MAX_BODY = 80 * 1024 * 1024
 
 
 class ResumedStop(msgspec.Struct, frozen=True):
-    """A `Stop` event that its caller has decided. The JSON keys are older than the names of the fields."""
+    """An event that its caller has decided, usually `Stop`. Some JSON keys differ from the names of the fields."""
 
     payload: msgspec.Raw
     request: HookRequest = msgspec.field(name="ask")
     stdout: str = msgspec.field(name="said", default="")
-    """The output that must be printed in any case."""
+    """The output of the caller's decision, which must be printed in any case."""
     wakes: bool = False
     """Whether the hook only wakes the agent, so that the client does not wait for it."""
 
 
 def wait_routes(daemon: Daemon) -> list[Route]:
-    """Return the routes."""
+    """Return the routes that start waits."""
     home = home_of(os.environ, "/")
 
     async def resume(request: Request) -> Response:

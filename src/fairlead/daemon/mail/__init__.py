@@ -1,1 +1,1 @@
-"""Mail inside the daemon: the service, its operations, the identity of callers, and agents that wait."""
+"""Mail in the daemon: the message service, its operations, the identity of callers, and the waits of agents."""

@@ -1,10 +1,10 @@
-"""Identifies a caller by what the daemon observes of its process, not by what it claims.
+"""Identifies the caller of a command by its process, and not by what it claims.
 
 - A command below the process of a session belongs to that session's agent, or to the subagent in whose shell call it
   runs. A command of the session itself may act for its subagents. A command of a subagent may act for no other agent.
 - Any other command with a terminal belongs to the user, who may act for every agent.
-- All others are programs. A program that names a session is accepted as that session if this cannot be disproved: if
-  the session's process is not in the process table. This is for containers, and for sessions whose process has ended.
+- All others are programs. A program that names a session is accepted as that session unless the session's process is in
+  the process table. This is for containers, and for sessions whose process has ended.
 
 This prevents agents from acting for others by mistake or by an option. It is not a security boundary between programs
 of one user, which can also write each other's files.
@@ -41,7 +41,7 @@ _IGNORED = str.maketrans("", "", " \t\r\n'\"\\")
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """Who a caller claims to be."""
+    """Who a caller claims to be. Fields that it does not set are empty."""
 
     name: str = ""
     """The option `--as`."""
@@ -50,20 +50,22 @@ class Claim(msgspec.Struct, frozen=True):
     variable: str = ""
     """The session id in the client's environment variable."""
     cwd: str = ""
+    """The working folder of the caller, which determines the project of a new session."""
     is_start: bool = False
-    """Whether a session starts, so that an unknown one is created."""
+    """Whether the claimed session starts, so that it is created if it is unknown."""
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """The observed facts about a caller."""
+    """What the daemon has observed about a caller."""
 
     own: tuple[Session, ...] = ()
-    """The sessions of the nearest ancestor process that has sessions, the last active one last."""
+    """The sessions of the nearest ancestor process of the caller that has sessions, the last active one last."""
     is_common: bool = False
-    """Whether that ancestor is also one of the daemon: the init process, or a process that adopts orphans."""
+    """Whether that process is also an ancestor of the daemon: the init process, or another that adopts orphans."""
     has_terminal: bool = False
+    """Whether the caller has a controlling terminal."""
     claimed: Session | None = None
-    """The session that the caller claims to be, if it is known."""
+    """The session that the caller claims to be; None if it claims none, or the session is not known."""
     agent_ids: frozenset[str] = frozenset({""})
     """The ids of the subagents that may run the command; "" is the session itself."""
 
@@ -72,6 +74,7 @@ class IdentifiedCaller(msgspec.Struct, frozen=True):
     """The identity of a caller, and how it was found."""
 
     agent: Agent
+    """The agent on whose behalf the caller acts."""
     how: Literal["process", "terminal", "session id", "program"]
 
     @property
@@ -83,7 +86,8 @@ class IdentifiedCaller(msgspec.Struct, frozen=True):
 def identify(service: MessageService, observed: Observation, claim: Claim) -> IdentifiedCaller:
     """Return the identity of a caller.
 
-    Raises `NotYours` if it claims to be another agent, `NoSuchAgent` if the claimed agent does not exist.
+    Raises `NotYours` if it may not act for the agent that it claims to be, or if several agents may be the caller, and
+    `NoSuchAgent` if the claimed agent does not exist.
     """
     if observed.own and (not observed.is_common or _is_named(observed.own, claim)):
         return IdentifiedCaller(_in_session(service, observed, claim), "process")
@@ -101,9 +105,9 @@ def identify(service: MessageService, observed: Observation, claim: Claim) -> Id
 
 
 def _is_named(own: tuple[Session, ...], claim: Claim) -> bool:
-    """Return whether the caller names one of the sessions, because a common ancestor alone proves nothing.
+    """Return whether the caller names one of the sessions of an ancestor that it shares with the daemon.
 
-    For example, every orphaned process is a child of such an ancestor.
+    Such an ancestor alone proves nothing, because every orphaned process is its child.
     """
     return bool({claim.session, claim.variable} & _ids(own).keys())
 
@@ -113,7 +117,7 @@ def _ids(own: tuple[Session, ...]) -> dict[str, Session]:
 
 
 def _in_session(service: MessageService, observed: Observation, claim: Claim) -> Agent:
-    """Return the agent that runs the command: the session's agent, or a subagent, which runs in the same process."""
+    """Return the agent of a command below the process of a session, which is the session's agent or a subagent."""
     own = observed.own
     ids = _ids(own)
     if claim.session and claim.session not in ids:
@@ -143,7 +147,10 @@ def _running(service: MessageService, session: Session, agent_ids: frozenset[str
 
 
 def _only_agent(running: list[Agent], *, is_session_named: bool) -> Agent:
-    """Return the agent if it is certain. Raises `NotYours` otherwise, so that no agent gets the mail of another."""
+    """Return the only agent that may run the command, or the session's agent if the caller names the session.
+
+    Raises `NotYours` otherwise, so that no agent gets the mail of another.
+    """
     if len(running) == 1 or (is_session_named and not running[0].parent):
         return running[0]
     names = " or ".join(f"--as {agent.name}" for agent in running)
@@ -177,12 +184,18 @@ def _by_session_id(service: MessageService, observed: Observation, claim: Claim)
 
 
 def _may_be_caller(service: MessageService, claimed: Session | None, wanted: str) -> bool:
-    """Return whether the session in the client's variable can be the caller's session."""
+    """Return whether the session `wanted`, from the client's variable, can be the session of the caller.
+
+    `claimed` is that session; None if the tracker does not know it.
+    """
     return not _runs_here(claimed) if claimed is not None else service.find_by_session(wanted) is not None
 
 
 def _runs_here(session: Session) -> bool:
-    """Return whether a session's process is alive in the process table. A pid without a start time is ignored."""
+    """Return whether a session has not ended and one of its processes is in the process table.
+
+    A pid without a start time is ignored.
+    """
     processes: Iterable[tuple[int, int]] = ((session.pid, session.pid_start), *session.others)
     known = [(pid, start) for pid, start in processes if pid and start]
     return session.ended is None and len(dead_processes(known)) < len(known)
@@ -212,19 +225,19 @@ class ShellCall(msgspec.Struct, frozen=True):
 
     session: str
     agent_id: str
-    """Empty if the session itself made the call."""
+    """The id of the subagent that made the call; empty if the session itself made it."""
     call: str
+    """The id of the call; empty if the client gives none."""
     command: str
-    """The command without quotes and whitespace."""
+    """The command without whitespace, quotes and backslashes."""
 
 
 class ShellCalls(EventExtension):
-    """The running shell calls, including those in the background. Thread-safe.
+    """The running shell calls of all agents, including those in the background. Thread-safe.
 
-    A session and its subagents share one process, but not their calls. The client starts a shell for each call,
-    directly below its own process, with the command on its command line. So the agent is found by the text of its call.
-    If several agents match, all of them are returned. Calls are noted before they are answered, because a call begins
-    after its answer.
+    A session and its subagents share one process, but not their calls. For each call the client starts a shell directly
+    below its own process, with the command on the shell's command line. So the calls that match this command line tell
+    which agents may run it. A call is added before the event is answered, because the call begins after that.
     """
 
     kind = "contributor"
@@ -237,7 +250,7 @@ class ShellCalls(EventExtension):
         self._lock = Lock()
 
     def before_reply(self, context: EventContext) -> None:
-        """Add a call that begins."""
+        """Add the shell call of the event."""
         event = context.event
         if isinstance(event, PreToolUse):
             self._begin(event, context.client)
@@ -276,8 +289,8 @@ class ShellCalls(EventExtension):
     ) -> frozenset[str]:
         """Return the ids of the subagents that may run a command in a shell with this command line; "" is the session.
 
-        The command line is read only if there are calls to compare it with. `working` are the subagents with running
-        shell calls. If no call matches the command line, it may be theirs.
+        `sessions` are the ids of the sessions whose calls are compared. The command line is read only if they have
+        calls. If none matches, the session and the subagents `working` are returned, which have running shell calls.
         """
         names = set(sessions)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Finds the agent of an event and of a session. A session keeps its agent after /clear and /resume."""
+"""Finds and creates the agents of events and sessions. A session keeps its agent after /clear and /resume."""
 
 from __future__ import annotations
 
@@ -19,33 +19,38 @@ if TYPE_CHECKING:
 
 _MAX_KNOWN = 20_000
 _STARTS = frozenset({"startup", "resume"})
-"""The sources of a `SessionStart` after which a session id may be used again that its agent had before a /clear."""
+"""The sources of a `SessionStart` whose session may have an id that an agent had before a /clear."""
 _AGENT_CONTINUES = frozenset({"clear", "fork"})
-"""The end reasons of a session whose agent continues in the next session."""
+"""The end reasons of sessions whose agent continues in the next session."""
 _KNOWN_WITHIN = 2.0
-"""Seconds within which the tracker learns of the session of a recorded event."""
+"""Seconds within which the tracker knows the session of a recorded event."""
 _OTHER_RESUMED = "another session was resumed in its place"
 
 
 class RecordedAgent(NamedTuple):
-    """The data about an agent in a recorded event."""
+    """What a recorded event says about its agent."""
 
     agent_type: str
+    """The type of the subagent; empty for a session."""
     folder: str
+    """The folder of the project, or the working folder."""
     noted_at: float
-    """The time of the record by the monotonic clock."""
+    """When the event was recorded, by the monotonic clock."""
 
 
 class EventAgents:
-    """Finds and creates the agents of events. Call it in worker threads: it waits for the disk and the event loop."""
+    """Finds and creates the agents of events.
+
+    Call the methods in worker threads, except `is_known`, because they wait for the disk and the event loop.
+    """
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
         self.known: set[tuple[str, str]] = set()
-        """Sessions and subagents whose agents were looked up before."""
+        """Sessions and subagents for which `ensure` was called, with "" as the subagent of a session itself."""
 
     def of_event(self, service: MessageService, event: Event, request: HookRequest) -> Agent:
-        """Return the agent of an event; create it if it does not exist."""
+        """Return the agent of an event, alive; create or revive it if necessary."""
         session, agent_id = event.session_id, event.agent_id or ""
         is_start = False
         if isinstance(event, SessionStart):
@@ -62,7 +67,7 @@ class EventAgents:
         return self.ensure(service, session, agent_id, event.agent_type or "", folder, is_start=is_start)
 
     def ensure_recorded(self, service: MessageService, session: str, agent_id: str, recorded: RecordedAgent) -> bool:
-        """Create the agent of a recorded event if it does not exist. Returns False if it is too early to know.
+        """Create or revive the agent of a recorded event if necessary. Return False if it is too early to do so.
 
         The tracker has to know the session first, because the session may continue that of an existing agent.
         """
@@ -77,7 +82,7 @@ class EventAgents:
         return True
 
     def _continue_agent(self, service: MessageService, session: Session) -> None:
-        """Move the agent to this session that was in the same process before one or several /clear."""
+        """Move to this session the agent that was in the same process before one or several /clear."""
         for name in reversed(session.previous):
             before, agent = self._tracker.known(name), service.find_by_session(name)
             if before is None or before.end_reason != "clear":
@@ -97,7 +102,10 @@ class EventAgents:
         *,
         is_start: bool = False,
     ) -> Agent:
-        """Return the agent of a session or a subagent; create or revive it if necessary."""
+        """Return the agent of a session, or with `agent_id` of its subagent; create or revive it if necessary.
+
+        The project of `folder` becomes that of the session's agents, unless `folder` is empty.
+        """
         agent = service.ensure_agent(
             session, agent_id=agent_id, agent_type=agent_type, project=project_of(folder), is_start=is_start
         )
@@ -107,10 +115,10 @@ class EventAgents:
         return service.revive(agent) if agent.ended else agent
 
     def _replace_predecessor(self, service: MessageService, event: SessionStart, request: HookRequest) -> None:
-        """Handle the session that was in this process before.
+        """Move or end the agent of the session that was in the same process before.
 
-        After /clear, its agent is moved to the new session. After /resume, its agent is ended at once, because the
-        resumed session may be one that the same agent had before a /clear.
+        After /clear, the agent is moved to the new session. After /resume, it is ended at once, because the resumed
+        session may be one that the same agent had before a /clear.
         """
         if event.source not in {"clear", "resume"} or not request.caller.pid:
             return

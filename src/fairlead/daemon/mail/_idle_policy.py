@@ -1,7 +1,7 @@
-"""Makes an idle agent read its mail, do its tasks, and then wait for more mail.
+"""Makes an agent that stops read its mail, do its tasks, and then wait for more mail.
 
-The setting `mail.stay` has three values. With `always`, the agent waits in a hook for which the client waits. With
-`wake`, it waits in a hook for which the client does not wait. With `no`, it does not wait.
+The setting `mail.stay` has three values. With `always`, the agent waits in a hook that the client waits for. With
+`wake`, it waits in a hook that the client does not wait for, and that wakes it. With `no`, it does not wait.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from fairlead.mail import Agent, MessageService
 
 MAX_WAKE_WAIT = 2_000_000
-"""23 days in seconds: the longest timeout that all clients support."""
+"""The longest timeout that all clients support, in seconds (23 days)."""
 
 _OPEN_TIMEOUT = 5.0
 _WAKE_DELAY = 0.5
-"""Seconds for which a wake hook waits first. Mail that another hook of the same event shows then causes no turn."""
+"""Seconds for which a wake hook waits first. Meanwhile another hook of the event may show the mail without a turn."""
 _MAX_REMINDED = 2000
 _MAX_COMPARED = 50
-"""How many queued messages are compared with the turn limits."""
+"""How many queued messages are checked against the limits of automatic turns."""
 _ONLY_AT_STOP = "only at the end of a turn is there something to wait for"
 _TURN_CHECK = 0.5
-"""Seconds between two checks whether a turn is over. Needed because an interrupt causes no event."""
+"""Seconds between two checks whether a turn has ended, because an interrupted turn ends without an event."""
 
 
 class IdlePolicy:
-    """Shows mail to idle agents, and makes them wait for more."""
+    """Shows mail to agents that stop, reminds them of their tasks, and makes them wait for mail."""
 
     def __init__(self, mail: MailService, recorder: EventRecorder, errors: ErrorLog) -> None:
         self._mail = mail
@@ -63,16 +63,16 @@ class IdlePolicy:
         self._errors = errors
         self._lock = Lock()
         self._reminded: dict[str, tuple[tuple[Task, ...], int]] = {}
-        """By session: the tasks of the last reminder, and how often in a row the session was reminded of them."""
+        """By session id: the tasks of the last reminder, and how often in a row the session was reminded of them."""
         self.turns = TurnLimiter()
 
     @staticmethod
     def settings(context: EventContext) -> IdleSettings:
-        """Return the settings for the agent of an event when it is idle."""
+        """Return the settings that apply when the agent of an event stops. May raise `NotCached` in the event loop."""
         return idle_settings(context.event, context.policy, context.request.env)
 
     def may_stay(self, agent: Agent, context: EventContext) -> bool:
-        """Return whether an agent may wait, without reading a file. True if that is not known."""
+        """Return whether an agent may wait for mail after a stop, without reading a file. True if that is not known."""
         if self._mail.stay_of(agent) != "no":
             return True
         try:
@@ -81,7 +81,7 @@ class IdlePolicy:
             return True
 
     def waits_always(self, event: Stop) -> bool:
-        """Return whether `mail.stay` was `always` when the agent of an event last stopped."""
+        """Return whether `mail.stay` was `always` when the agent of an event last stopped. Never blocks."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         return agent is not None and self._mail.stay_of(agent) == "always"
@@ -91,7 +91,11 @@ class IdlePolicy:
     def show_mail(
         self, service: MessageService, event: Stop, context: EventContext, showing: str = ""
     ) -> HookOutput | None:
-        """Show queued mail, which keeps the agent from stopping. Returns `None` if there is none."""
+        """Show queued mail, and return the block that keeps the agent from stopping.
+
+        Returns `None` if there is no mail, or if it is held because of the turn limits. `showing` is the id of the
+        showing, by default the id of the event.
+        """
         agent = self._mail.agents.of_event(service, event, context.request)
         settings = self.settings(context)
         self._mail.set_stay(agent, settings.stay)
@@ -103,7 +107,7 @@ class IdlePolicy:
         return HookOutput.block(render.stop_reason(messages, left)) if messages else None
 
     def _may_cause_turn(self, service: MessageService, agent: Agent, settings: IdleSettings) -> bool:
-        """Return whether queued mail may cause a turn. If there were too many such turns, send notices once."""
+        """Return whether queued mail may cause a turn. If it is held from now on, send the notices about that."""
         if not service.queued_count(agent):
             return True
         queued = [message for _, message in service.inbox(agent, stages=("queued",), limit=_MAX_COMPARED)]
@@ -113,20 +117,24 @@ class IdlePolicy:
         return not reason
 
     def reset_turns(self, event: UserPromptSubmit) -> None:
-        """Reset the count of automatic turns, because the user has written a prompt."""
+        """Reset the count of automatic turns of an agent, because the user has written a prompt in its session."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         if agent is not None:
             self.turns.release(agent.id)
 
     def wait_starter(self, event: Stop, context: EventContext) -> StartWait | None:
-        """Return the function that starts the agent's wait after its stop; `None` if it does not wait."""
+        """Return the function that starts the agent's wait, given the reply to its stop; `None` if it does not wait."""
         if self.settings(context).stay != "always":
             return None
         return lambda reply: self._start(event, context, reply.stdout)
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
-        """Continue a stop that another process decided, or whose wait was interrupted. Mail shown at it is requeued."""
+        """Continue an event that another process has decided, or whose wait was interrupted. Called in a thread.
+
+        The mail that was shown at it is queued again first. Then shows mail or starts the wait. `stdout` is the output
+        that must be printed in any case. With `wakes`, continues the wait of a wake hook.
+        """
         event = client_named(request.client).parse(payload, request.event)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
         showing = _showing(request)
@@ -148,9 +156,10 @@ class IdlePolicy:
         return self._start(event, context, stdout)
 
     def wake(self, payload: bytes, request: HookRequest) -> HookReply:
-        """Start the wait of a wake hook, if the settings say so.
+        """Start the wait of a wake hook, and return the reply with its token.
 
-        A client without a terminal (`-p`, the SDK) waits for this hook, too, so it would never end. It gets no wait.
+        At a `Stop`, the hook gets a wait only if `mail.stay` is `wake`. At other events, the wait checks that. A client
+        without a terminal (`-p`, the SDK) waits for this hook, too, and would never end, so it gets no wait.
         """
         client = client_named(request.client)
         event = client.parse(payload, request.event)
@@ -161,7 +170,10 @@ class IdlePolicy:
         return self._issue_token("wake", event, request, MAX_WAKE_WAIT, b"")
 
     def mark_idle(self, event: Stop) -> None:
-        """Notify the senders of unanswered requests that the agent is idle, unless its subagents still work."""
+        """Notify the senders of unanswered requests that the agent is idle, unless its subagents still work.
+
+        Errors are only reported.
+        """
         service = self._mail.service_within(0)
         agent = service.find_by_session(event.session_id) if service else None
         if service is None or agent is None or _has_running_subagents(event):
@@ -172,7 +184,7 @@ class IdlePolicy:
             self._errors.report(f"those who wait for {agent.name} could not be notified: {error}")
 
     def _start(self, event: Stop, context: EventContext, stdout: bytes) -> HookReply:
-        """Start the wait of an agent without mail. If it has incomplete tasks, remind it of them instead."""
+        """Start the wait of an agent that has no mail. If it has incomplete tasks, remind it of them instead."""
         settings, request = self.settings(context), context.request
         client = context.client
         stored = client.read_tasks(client.config_folder(request.env, request.cwd), event.session_id)
@@ -185,7 +197,10 @@ class IdlePolicy:
         return self._issue_token("stop", event, request, settings.wait, stdout)
 
     def _may_remind(self, session: str, tasks: tuple[Task, ...], limit: int) -> bool:
-        """Return whether an agent may be reminded again of the same tasks, and count the reminder."""
+        """Return whether a session may be reminded of these tasks, and if so, count the reminder.
+
+        `limit` is how often in a row it may be reminded of the same tasks; 0 for no limit.
+        """
         with self._lock:
             before, count = self._reminded.get(session, ((), 0))
             count = count if before == tasks else 0
@@ -203,9 +218,10 @@ class IdlePolicy:
     # -- waiting, in the event loop --------------------------------------------------------------------
 
     async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
-        """Wait until mail arrives or the time is up, and return the reply.
+        """Wait until mail arrives or the time is up, and return the reply to the launcher that requested the token.
 
-        If the launcher disconnects meanwhile, the mail in the reply is queued again.
+        If the launcher disconnects meanwhile, the mail in the reply is queued again. Errors are reported, and the reply
+        then lets the agent stop.
         """
         service = await self._mail.opened()
         wait = self._mail.waiters.claim(token)
@@ -250,7 +266,7 @@ class IdlePolicy:
     async def _deliver(
         self, service: MessageService, agent: Agent, wait: WaitToken, is_disconnected: Callable[[], bool]
     ) -> HookReply | None:
-        """Return the reply with queued mail; `None` if another event has shown it meanwhile."""
+        """Return the reply with queued mail; `None` if there is none to show, or it is held."""
         name = _showing(wait.request)
         showing = asyncio.ensure_future(self._mail.run(self._show, service, agent, wait, name))
         undo = partial(self._mail.undo_delivery, name)
@@ -283,14 +299,17 @@ class IdlePolicy:
         return replace(reply, undo_id=showing, receipt=showing if request.receipts else "")
 
     async def _on_timeout(self, wait: WaitToken) -> HookReply:
-        """Return the heartbeat, which keeps an agent from stopping. A wake hook continues to wait instead."""
+        """Return the reply of a wait whose time is up.
+
+        At a stop it is the heartbeat, which keeps the agent from stopping. A wake hook gets the token of a new wait.
+        """
         if wait.mode == "wake":
             return self._issue_token("wake", wait.event, wait.request, MAX_WAKE_WAIT, b"")
         await self._mail.run(self._record, wait, render.HEARTBEAT)
         return _blocked(wait.event, wait.request, render.HEARTBEAT, wait.stdout)
 
     def _record(self, wait: WaitToken, reason: str) -> None:
-        """Record how a wait ended. Errors are only reported, so that the hook gets its reply."""
+        """Record in the journal that a wait ended with a block, and its reason. Errors are only reported."""
         record = CommandsRecord(
             id=wait.request.id,
             at=time(),
@@ -305,7 +324,7 @@ class IdlePolicy:
 
 
 def _should_wake(event: Event, request: HookRequest) -> bool:
-    """Return whether mail wakes the agent of an event, by its policy. Another hook replies to the event itself."""
+    """Return whether mail wakes the agent of an event, by its policy."""
     return idle_settings(event, _policy(event, request), request.env).stay == "wake"
 
 
@@ -315,9 +334,9 @@ def _context(event: Event, request: HookRequest) -> EventContext:
 
 
 def _policy(event: Event, request: HookRequest) -> PolicyContext:
-    """Look up the policy.
+    """Return the policy of an event that another process answers.
 
-    Another process answers the event, so no session begins with it, and the user gets no notices.
+    So looking it up starts no session, and gives the user no notices.
     """
     caller = request.caller
     process = caller.pid, caller.start
@@ -327,12 +346,12 @@ def _policy(event: Event, request: HookRequest) -> PolicyContext:
 
 
 def _showing(request: HookRequest) -> str:
-    """Return the id for mail that is shown after the reply to the event itself."""
+    """Return the id of a showing after the reply to the event itself."""
     return unique_showing(request.id) if request.receipts else request.id
 
 
 def _blocked(event: Event, request: HookRequest, reason: str, stdout: bytes) -> HookReply:
-    """Return the reply that keeps an agent from stopping. It includes the output that must be printed in any case."""
+    """Return the reply that keeps an agent from stopping, merged with `stdout`, which must be printed in any case."""
     answer = client_named(request.client).render(event, HookOutput.block(reason))
     text = answer.stdout
     if stdout:
@@ -350,6 +369,6 @@ def _object(text: bytes) -> dict[str, Any]:
 
 
 def _has_running_subagents(event: Stop) -> bool:
-    """Return whether subagents work in the background. If so, the turn continues when they are done."""
+    """Return whether subagents of the agent work in the background. The turn continues when they are done."""
     tasks = event.background_tasks or []
     return any(isinstance(task, dict) and task.get("type") == "subagent" for task in tasks)

@@ -1,6 +1,6 @@
-"""The operations of mail over HTTP. Each takes the caller and a request, and returns a document.
+"""The operations of mail over HTTP. Each takes a `MailCall` and a request, and returns a JSON document.
 
-They may wait for the disk.
+They may wait for the disk, and raise `MailError`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session
 
     Take = Callable[[MessageService, Agent, str, str], tuple[list[Message], Left]]
-    """Marks the mail of an agent as shown, given an event name and the id of the showing.
+    """Marks the queued mail of an agent as shown, given an event name and the id of the showing.
 
-    Returns the messages, and how many are left.
+    Returns the messages, and how many are still queued or a summary of them.
     """
 
 _PAGE = 200
@@ -66,14 +66,16 @@ class MailCall(msgspec.Struct, frozen=True):
     service: MessageService
     caller: IdentifiedCaller
     sessions: Callable[[str], Session | None]
+    """Returns the session with an id."""
     tasks: TaskLists
     now: float
+    """The Unix time of the call."""
     message: int = 0
-    """The message id in the path."""
+    """The id of the message in the path; 0 if there is none."""
     withheld: Callable[[int, Message | None], str] = lambda *_: ""
-    """Returns the reason why the mail of an agent, or one message to it, is withheld."""
+    """Returns why the mail of the agent with an id, or a message to it, is withheld; "" if it is not."""
     is_listening: Callable[[int], bool] = bool
-    """Returns whether the agent with an id waited for mail when the operation was called."""
+    """Returns whether the agent with an id was waiting for mail when the operation was called."""
     team: TeamView | None = None
     """The other hosts; None if this host is in no team."""
 
@@ -83,7 +85,11 @@ class MailCall(msgspec.Struct, frozen=True):
         return self.caller.agent
 
     def project(self, cwd: str) -> str:
-        """Return the project of the caller's agent, of its folder's repository, or of other agents in its folder."""
+        """Return the folder of the caller's project.
+
+        It is the project of the caller's agent, else the repository of the working folder `cwd`, else the project of
+        other agents that contains `cwd`, else `cwd`.
+        """
         if self.agent.project:
             return self.agent.project
         location = find_location(cwd)
@@ -101,7 +107,7 @@ def _is_in(folder: str, project: str) -> bool:
 
 
 def send(call: MailCall, request: documents.SendRequest) -> dict[str, Any]:
-    """Send a message."""
+    """Send a message, and return its id and its recipients."""
     draft = Draft(
         to=request.to,
         subject=request.subject,
@@ -116,7 +122,7 @@ def send(call: MailCall, request: documents.SendRequest) -> dict[str, Any]:
 
 
 def reply(call: MailCall, request: documents.ReplyRequest) -> dict[str, Any]:
-    """Reply to a message."""
+    """Reply to a message, and return the id and the recipients of the reply."""
     sent = call.service.reply(
         _participant(call),
         call.message,
@@ -133,7 +139,7 @@ def reply(call: MailCall, request: documents.ReplyRequest) -> dict[str, Any]:
 
 
 def inbox(call: MailCall, request: documents.InboxRequest) -> dict[str, Any]:
-    """Return a page of the inbox, or of the messages that match a search."""
+    """Return a page of the inbox, or of the messages that match a search, newest first."""
     rows = _searched(call, request) if request.search else _received(call, request)
     unread = _counts(call).unread
     more = rows[request.limit - 1]["id"] if len(rows) > request.limit else 0
@@ -141,7 +147,7 @@ def inbox(call: MailCall, request: documents.InboxRequest) -> dict[str, Any]:
 
 
 def _received(call: MailCall, request: documents.InboxRequest) -> list[dict[str, Any]]:
-    """Read page by page until there is one more message of the wanted sender than requested."""
+    """Return the messages of the requested sender, at least one more than a page has if there are that many."""
     rows: list[dict[str, Any]] = []
     before, wanted = request.before, request.sender.lower()
     size = _PAGE if wanted else request.limit + 1
@@ -169,7 +175,7 @@ def _searched(call: MailCall, request: documents.InboxRequest) -> list[dict[str,
 
 
 def poll(call: MailCall, request: documents.PollRequest, started: float, take: Take) -> dict[str, Any]:
-    """Return the mail that was not shown yet, and mark it as shown."""
+    """Mark the queued mail as shown with `take`, and return it. `started` is its start on the monotonic clock."""
     messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
     return {
@@ -183,7 +189,10 @@ def poll(call: MailCall, request: documents.PollRequest, started: float, take: T
 
 
 def read(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
-    """Return a whole message, and mark it as read. If the user reads the mail of an agent, it is not marked."""
+    """Return a message with its body, and mark it as read.
+
+    If the user reads a message on behalf of an agent, it is not marked for the agent.
+    """
     reader = USER if call.caller.is_person else _participant(call)
     message, deliveries = call.service.read(reader, call.message)
     thread = [
@@ -199,7 +208,7 @@ def read(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
 
 
 def ledger(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
-    """Return the delivery status of a message for each recipient."""
+    """Return a message with the beginning of its body, and its deliveries."""
     participant = _participant(call)
     deliveries = call.service.ledger(participant, call.message)
     thread = call.service.thread(participant, call.message)
@@ -211,7 +220,10 @@ def ledger(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
 
 
 def _participant(call: MailCall) -> Agent:
-    """Return the sender or recipient on whose behalf the caller may act: the caller itself, or one of its subagents."""
+    """Return the agent that wrote or received the message: the caller's agent, or one of its subagents.
+
+    Raises `NotYours` if none of them did.
+    """
     service, caller = call.service, call.agent
     try:
         service.ledger(caller, call.message)
@@ -229,7 +241,7 @@ def _participant(call: MailCall) -> Agent:
 
 
 def agents(call: MailCall, request: documents.AgentsRequest) -> dict[str, Any]:
-    """List the agents of this project, or of all."""
+    """List the agents of a project, or of all projects, and those of the other hosts."""
     project = None if request.all else project_of(request.project) or call.project(request.cwd)
     agents = call.service.agents(project, include_ended=request.all)
     if not request.all:
@@ -241,7 +253,7 @@ def agents(call: MailCall, request: documents.AgentsRequest) -> dict[str, Any]:
 
 
 def status(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
-    """Return the mail counts of an agent, the requests that it owes an answer, and those that it waits for."""
+    """Return the mail counts of the caller's agent, the requests it has to answer, and its own unanswered requests."""
     service, agent = call.service, call.agent
     counts = _counts(call)
     return {
@@ -255,7 +267,7 @@ def status(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
 
 
 def heartbeat(call: MailCall, request: documents.HeartbeatRequest) -> dict[str, Any]:
-    """Mark a session as active. With `start`, it is revived if it has ended."""
+    """Mark the caller's agent as active. With `start`, revive it if it has ended."""
     if request.start and call.service.current(call.agent).ended:
         call.service.revive(call.agent)
     call.service.mark_seen(call.agent, call.now)
@@ -263,14 +275,14 @@ def heartbeat(call: MailCall, request: documents.HeartbeatRequest) -> dict[str, 
 
 
 def show_identity(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
-    """Return who the caller is."""
+    """Return the caller's agent, how it was identified, and its saved status."""
     agent = call.service.current(call.agent)
     row = agent_document(agent, _counts(call), session_of(agent, call.sessions), call.now)
     return {"how": call.caller.how, "agent": row, "saved": agent.saved}
 
 
 def identity(call: MailCall, request: documents.IdentityRequest) -> dict[str, Any]:
-    """Save or restore the status of an agent, or rename it."""
+    """Rename the caller's agent, or save its status. Return its name, saved status and identity text in any case."""
     service, agent = call.service, call.agent
     if request.action != "restore" and not agent.session:
         raise NoSuchAgent(
@@ -287,7 +299,7 @@ def identity(call: MailCall, request: documents.IdentityRequest) -> dict[str, An
 
 
 def tasks(call: MailCall, request: documents.TasksRequest) -> dict[str, Any]:
-    """List the tasks of the caller's session."""
+    """List the tasks of the caller's session; none if the caller is no session."""
     name = call.agent.session
     session = call.sessions(name) if name else None
     stored = client_or_default(session.client if session else DEFAULT_CLIENT).read_tasks(request.folder, name)
@@ -300,12 +312,12 @@ def tasks(call: MailCall, request: documents.TasksRequest) -> dict[str, Any]:
 
 
 def topics(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
-    """List the topics that have subscribers."""
+    """List the topics that have subscribers, with the names of the subscribers."""
     return {"topics": [msgspec.to_builtins(topic) for topic in call.service.topics()]}
 
 
 def listen(call: MailCall, request: documents.ListenRequest) -> dict[str, Any]:
-    """Join or leave a topic."""
+    """Join or leave a topic, and return its subscribers."""
     change = call.service.subscribe if request.action == "join" else call.service.unsubscribe
     topic = change(call.agent, request.topic)
     return {"topic": topic.name, "subscribers": list(topic.subscribers)}
@@ -320,7 +332,11 @@ def _sent(call: MailCall, sent: SendResult) -> dict[str, Any]:
 
 
 def user_counts(service: MessageService) -> dict[str, Any]:
-    """Return how many messages the user has not read, how many requests are unanswered, and how many are either."""
+    """Return the mail counts of the user.
+
+    `unread` are messages that were not read, `owes` are requests that were not answered, and `waiting` is the number of
+    messages that are either.
+    """
     counts = service.mail_counts_of(USER)
     owed = service.unanswered_by(USER) if counts.owes else []
     read = sum(delivery.stage not in _UNREAD for delivery, _ in owed)

@@ -1,4 +1,7 @@
-"""The daemon's side of receipts (`ipc.give_receipt`): finds replies with mail that may not have been printed."""
+"""Creates the files of receipts, and finds replies with mail that may not have been printed.
+
+The file of a receipt exists until the reader has printed the mail, and removes it (`ipc.give_receipt`).
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 State = Literal["unprinted", "printing", "printed", "unknown"]
-"""`unknown` if the reader gives no receipts."""
+"""Whether mail was printed. `printing`: it may have been printed. `unknown`: the reader gives no receipts."""
 
 _MAX_OPENED = 20_000
 _UNKNOWN_READER_AGE = 600.0
-"""Seconds after which a reader with an unknown process counts as dead."""
+"""Seconds after which a reader whose process is not known counts as dead."""
 _MAX_PID = 2**31
 
 
 class Receipts:
-    """The expected receipts, by the id of the showing. Thread-safe."""
+    """The receipts that readers have not given yet, each identified by the id of its showing. Thread-safe."""
 
     def __init__(self) -> None:
         self._folder = receipts_folder()
         self._opened: OrderedDict[str, None] = OrderedDict()
 
     def make_folder(self) -> None:
-        """Create the folder. If that fails, `open` tries again."""
+        """Create the folder of the receipts. Errors are ignored, because `open` tries again."""
         with suppress(OSError):
             make_private(self._folder)
 
     def open(self, showing: str, pid: int) -> None:
-        """Create the file of a receipt. Raises `MailUnreachable` if that fails: then no mail may be shown."""
+        """Create the file of a receipt for the reader with that pid, which is 0 if it is not known.
+
+        Raises `MailUnreachable` if that fails. No mail may be shown then.
+        """
         self._opened[showing] = (
-            None  # first: from then on another thread may find the file, its reader dead, and close it
+            None  # before the file exists, because then another thread may close it if its reader is dead
         )
         try:
             self._write(showing, pid)
@@ -65,7 +71,7 @@ class Receipts:
             os.close(file)
 
     def state(self, showing: str) -> State:
-        """Return whether mail was printed, after its reader has ended."""
+        """Return whether the mail of a showing was printed. Call it after its reader has ended."""
         path = f"{self._folder}/{showing}"
         if os.path.lexists(path):
             return "unprinted"
@@ -74,18 +80,18 @@ class Receipts:
         return "printed" if showing in self._opened else "unknown"
 
     def close(self, showing: str) -> None:
-        """Delete the file of a receipt."""
+        """Delete the file of a receipt. Does nothing if there is none."""
         self._opened.pop(showing, None)
         for ending in ("", PRINTING):
             with suppress(OSError):
                 os.unlink(f"{self._folder}/{showing}{ending}")
 
     def of_event(self, event_id: str) -> list[str]:
-        """Return the showings of an event without a receipt, including those of earlier daemons."""
+        """Return the ids of an event's showings for which no receipt was given, including those of earlier daemons."""
         return [name for name in self._names() if name.partition(".")[0] == event_id]
 
     def abandoned(self) -> list[str]:
-        """Return the showings without a receipt whose reader is dead."""
+        """Return the ids of the showings whose reader has died without giving its receipt."""
         return [showing for showing in self._names() if self._is_abandoned(showing)]
 
     def _names(self) -> Iterator[str]:
@@ -110,7 +116,7 @@ class Receipts:
 
 
 def reader_pid(event_id: str) -> int:
-    """Return the pid at the end of a launcher's event id; 0 if there is none."""
+    """Return the pid of the launcher, which is at the end of its event id; 0 if there is none."""
     start, dash, pid = event_id.partition(".")[0].rpartition("-")
     try:
         number = int(pid, 16)
@@ -120,7 +126,7 @@ def reader_pid(event_id: str) -> int:
 
 
 def unique_showing(event_id: str) -> str:
-    """Return an id for another showing at the same event. So undoing an earlier showing does not affect it."""
+    """Return a new id for a showing at an event, so that undoing an earlier showing of the event does not affect it."""
     return f"{event_id}.{token_hex(4)}"
 
 

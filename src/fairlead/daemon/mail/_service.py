@@ -1,4 +1,4 @@
-"""Mail inside the daemon: opens the message service, updates it when sessions change, and keeps the waits for mail.
+"""Mail in the daemon: opens the message service, updates it when sessions change, and has the waits for mail.
 
 `events.extensions._mail` shows mail at events, and `_operations` implements the commands.
 """
@@ -42,11 +42,11 @@ MAX_AGE = 30 * DAY
 
 _THREADS = 4
 _FIRST_OPEN_TIMEOUT = 20.0
-"""Seconds that the first attempt to open the store may take, on a slow disk."""
+"""Seconds to wait for the first attempt to open the store, which takes long on a slow disk."""
 _OPEN_TIMEOUT = 3.0
-"""Seconds to wait for a second attempt: a daemon that shuts down may hold the store for a moment."""
+"""Seconds to wait for the next attempts, because a daemon that shuts down may hold the store for a moment."""
 _RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next attempt, by the number of failures in a row."""
+"""Seconds before the next attempt after each failure in a row."""
 _TICK = 0.25
 _INDEXED_AT_ONCE = 100
 _INDEX_PAUSE = 0.02
@@ -62,7 +62,10 @@ _LAST_EVENTS = frozenset({"SessionEnd", "SubagentStop"})
 
 
 class MailService:
-    """Owns the message service of this daemon, and its maintenance."""
+    """Opens and maintains the message service of this daemon, and shows mail with receipts.
+
+    Methods that take a `MessageService` may wait for the disk, so call them in threads.
+    """
 
     def __init__(self, tracker: SessionTracker, errors: ErrorLog) -> None:
         self._tracker = tracker
@@ -76,20 +79,23 @@ class MailService:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._why_unavailable = "it is being opened"
         self.is_unavailable = False
-        """Whether the last attempt to open it has failed. It is tried again."""
+        """Whether the last attempt to open the store has failed. There will be another attempt."""
         self._threads = ThreadPoolExecutor(_THREADS, "mail")
         self.agents = EventAgents(tracker)
         self.shell_calls = ShellCalls()
         self._new: dict[tuple[str, str], RecordedAgent] = {}
-        """Sessions and subagents without an agent, by session id and subagent id."""
+        """Sessions and subagents that may have no agent yet, by session id and subagent id."""
         self._active: dict[tuple[str, str], float] = {}
+        """When sessions and subagents were last active, by session id and subagent id."""
         self._undone: deque[str] = deque(maxlen=_MAX_UNDONE)
-        """Events whose reply was not delivered, so that the mail shown at them must be queued again."""
+        """Ids of showings whose reply was not delivered, so that their mail must be queued again."""
         self._stays: dict[int, StayMode] = {}
+        """The value of `mail.stay` when an agent last stopped, by the agent's id."""
         self._revision = -1
+        """The revision of the tracker up to which agents were updated."""
         self._last_flush = self._last_prune = self._last_deadlines = monotonic()
         self.user_mail_count = 0
-        """How often mail was queued for the user."""
+        """How often mail was queued for the user since the start."""
         self.tasks = TaskLists()
         self.waiters = WaiterRegistry()
         self.receipts = Receipts()
@@ -97,7 +103,7 @@ class MailService:
     # -- lifecycle -------------------------------------------------------------------------------------
 
     async def run_forever(self) -> None:
-        """Open the message service, then update it when sessions change."""
+        """Open the message service, and update it when sessions change, until the task is cancelled."""
         self.waiters.open()
         self.loop = asyncio.get_running_loop()
         with suppress(TimeoutError):  # loading the store takes time from events that arrive right after the start
@@ -106,7 +112,7 @@ class MailService:
         await asyncio.gather(self._index(), self._synchronize_forever())
 
     async def _index(self) -> None:
-        """Index the messages of an earlier version for the search, a few at a time."""
+        """Index the messages that an earlier version stored for the search, a few at a time."""
         try:
             has_more = True
             while has_more:
@@ -142,7 +148,7 @@ class MailService:
             await self.run(self._update, sessions)
 
     def close(self) -> None:
-        """Store changes that are only in memory, and close the store."""
+        """Store changes that are only in memory, and close the store. Waits for running threads."""
         self._threads.shutdown(cancel_futures=True)
         if self._service is not None and self._store is not None:
             try:
@@ -153,7 +159,7 @@ class MailService:
             self._store.close()
 
     async def _reopen(self, store: MailStore) -> None:
-        """Open a store again that was found to be damaged. Opening it salvages all readable data."""
+        """Close a damaged store and open it again, which salvages all readable data."""
         self._service, self._store = None, None
         for flag in (self._is_open, self._tried, self._opened):
             flag.clear()
@@ -197,7 +203,7 @@ class MailService:
     # -- access ----------------------------------------------------------------------------------------
 
     async def service(self) -> MessageService:
-        """Return the message service. Waits a little if it is being opened. Raises `MailUnreachable`."""
+        """Return the message service. Waits for some seconds if it is being opened. Raises `MailUnreachable`."""
         service = await self.opened()
         if service is None:
             raise MailUnreachable(f"the mail cannot be reached: {self._why_unavailable}")
@@ -206,14 +212,14 @@ class MailService:
         return service
 
     def service_now(self) -> MessageService | None:
-        """Return the message service; `None` if it is not open. May wait for the disk, so call it in a thread."""
+        """Return the message service; `None` if it is not open. Call it in a thread: it may wait for the disk."""
         service = self._service
         if service is not None and (self._new or self._active):
             self._catch_up(service)
         return service
 
     async def opened(self) -> MessageService | None:
-        """Return the message service once it is open; `None` if that takes too long."""
+        """Return the message service. Waits for some seconds if it is being opened; `None` if that takes longer."""
         if self._service is None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._tried.wait(), _FIRST_OPEN_TIMEOUT)
@@ -221,7 +227,7 @@ class MailService:
         return self._service
 
     def service_within(self, seconds: float) -> MessageService | None:
-        """Return the message service; `None` if it is not open within some seconds. Call it in a thread."""
+        """Return the message service; `None` if it is not open within that time. Call it in a thread unless it is 0."""
         if self._service is None and seconds and not self.is_unavailable:
             if self.loop is not None:
                 self.loop.call_soon_threadsafe(self._wanted.set)
@@ -229,11 +235,11 @@ class MailService:
         return self._service
 
     async def run(self, work: Callable[..., T], *args: object) -> T:
-        """Call a function that may wait for the disk, in a thread."""
+        """Call a function that may wait for the disk in a thread of the mail, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     async def wait_for_mail(self, agent: Agent, seconds: float) -> bool:
-        """Wait until there is mail for an agent. Returns whether there is mail."""
+        """Wait until mail is queued for an agent, for at most the given seconds. Return whether there is mail."""
         service, until = await self.service(), monotonic() + seconds
         with self.waiters.waiting(agent.id) as waiter:
             while not service.queued_count(agent):
@@ -242,15 +248,18 @@ class MailService:
         return True
 
     def must_withhold(self, wait: WaitToken) -> bool:
-        """Return whether mail does not wake an agent yet. During a turn it is shown at the turn's events."""
+        """Return whether mail must not end this wait yet, because it is a wake and its session is in a turn.
+
+        Mail during a turn is shown at the turn's events.
+        """
         return wait.mode == "wake" and self._tracker.is_in_turn(wait.event.session_id)
 
     def stay_of(self, agent: Agent) -> StayMode | None:
-        """Return the value of `mail.stay` when an agent last stopped; `None` if it has not stopped yet."""
+        """Return the value of `mail.stay` when an agent last stopped; `None` if that is not known."""
         return self._stays.get(agent.id)
 
     def set_stay(self, agent: Agent, stay: StayMode) -> None:
-        """Remember the value of `mail.stay` when an agent stops."""
+        """Record the value of `mail.stay` when an agent stops."""
         if len(self._stays) >= _MAX_STAYS:
             self._stays.clear()
         self._stays[agent.id] = stay
@@ -258,7 +267,7 @@ class MailService:
     # -- events ----------------------------------------------------------------------------------------
 
     def note_activity(self, record: EventRecord, event: Event | None) -> None:
-        """Record that an agent is active. Called for every event, in any thread; stored later."""
+        """Record in memory that an agent is active, and that it may be new. Called for every event, in any thread."""
         if not record.session:
             return
         key = record.session, record.agent
@@ -277,9 +286,10 @@ class MailService:
         urgent_only: bool = False,
         showing: str = "",
     ) -> tuple[list[Message], Left]:
-        """Mark the mail of an agent as shown at an event. Returns the messages, and how many are left.
+        """Mark queued mail of an agent as shown at an event, for the launcher of the request.
 
-        If mail is shown several times at one event, each showing needs a different id.
+        Returns the messages, and how many are still queued or a summary of them. `showing` is the id of the showing, by
+        default that of the event. If mail is shown several times at one event, each showing needs a different id.
         """
         pid = reader_pid(request.id) if request.receipts else None
         return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
@@ -294,7 +304,11 @@ class MailService:
         *,
         urgent_only: bool = False,
     ) -> tuple[list[Message], Left]:
-        """Mark mail as shown to the reader with a pid, which gives a receipt. `None` for a reader without receipts."""
+        """Mark queued mail of an agent as shown to the reader with that pid, which gives a receipt.
+
+        `pid` is `None` for a reader that gives no receipts, and 0 if it is not known. Returns the messages, and how
+        many are still queued or a summary of them. Raises `MailUnreachable` if the receipt's file cannot be created.
+        """
         if not service.queued_count(agent, urgent_only=urgent_only):
             return [], 0
         if pid is not None:
@@ -307,16 +321,16 @@ class MailService:
         return messages, left
 
     def undo_delivery(self, event_id: str) -> None:
-        """Request that the mail shown at an event is queued again. The next thread that may write does it."""
+        """Request that the mail of a showing is queued again. `retry_undo` does it later. Never blocks."""
         self._undone.append(event_id)
 
     @property
     def has_pending_undo(self) -> bool:
-        """Whether mail must be queued again. This must be done before the next showing, so that no mail is skipped."""
+        """Whether `retry_undo` must be called before mail is shown, so that no mail is skipped."""
         return bool(self._undone)
 
     def retry_undo(self, service: MessageService) -> None:
-        """Queue the mail again that was in undelivered replies."""
+        """Queue the mail again for which `undo_delivery` was called. After an error, the next call continues."""
         while self._undone:
             try:
                 event_id = self._undone.popleft()
@@ -329,14 +343,20 @@ class MailService:
                 raise
 
     def requeue_unprinted(self, service: MessageService, showing: str) -> int:
-        """Queue mail again whose reader ended before it had printed the mail, and return the number of deliveries."""
+        """Queue the mail of a showing again unless its receipt says that it was printed. Return how many deliveries.
+
+        Call it after the reader has ended.
+        """
         state = self.receipts.state(showing)
         requeued = 0 if state == "printed" else service.requeue(showing, may_repeat=state == "printing")
         self.receipts.close(showing)
         return requeued
 
     def requeue_all(self, service: MessageService, event_id: str) -> int:
-        """Queue all mail again that was shown at an event, because its reader reports that it printed nothing."""
+        """Queue all mail again that was shown at an event, because its reader reports that it printed nothing.
+
+        Returns the number of deliveries.
+        """
         requeued = 0
         for showing in {event_id, *self.receipts.of_event(event_id)}:
             requeued += service.requeue(showing)
@@ -344,7 +364,7 @@ class MailService:
         return requeued
 
     def _requeue_abandoned(self, service: MessageService) -> None:
-        """Queue the mail again of readers that have ended without a receipt."""
+        """Queue the mail of readers that have ended without a receipt again."""
         for showing in self.receipts.abandoned():
             self.requeue_unprinted(service, showing)
 
@@ -380,7 +400,7 @@ class MailService:
             self._errors.report(f"old messages could not be deleted: {error}")
 
     def _catch_up(self, service: MessageService) -> None:
-        """Create the agents of new sessions and subagents, and update when agents were last active."""
+        """Queue the mail of undelivered replies again, create the agents of new sessions, and update their activity."""
         self.retry_undo(service)
         for (session, agent_id), recorded in list(self._new.items()):
             is_agent = recorded.agent_type or not agent_id  # a compaction looks like a subagent without a type

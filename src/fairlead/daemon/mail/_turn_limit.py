@@ -1,4 +1,4 @@
-"""Limits the turns that mail causes without the user, so that two agents do not answer each other all night.
+"""Limits the turns that mail causes without the user, so that two agents do not answer each other without end.
 
 A turn is automatic if mail keeps an agent from stopping, or wakes it. After too many automatic turns, in one thread or
 within an hour, mail is withheld until the user writes a prompt in the session, or a message to the agent. The user and
@@ -37,18 +37,19 @@ class AgentTurns(msgspec.Struct):
     """The automatic turns of an agent since the user last wrote to it."""
 
     times: list[float] = []
+    """The Unix times of the turns within the last hour."""
     threads: dict[int, int] = {}
-    """The number of turns by thread."""
+    """The number of turns by the id of the thread, the last one that caused a turn last."""
     withheld: str = ""
     """The reason why mail is withheld; empty if it is not."""
     is_stopped: bool = False
-    """Whether there were too many turns within an hour, so that mail of all threads is withheld."""
+    """Whether mail of all threads is withheld, because there were too many turns within an hour."""
     thread_limit: int = 0
     """The limit of turns in one thread at the last check."""
 
 
 class TurnLimiter:
-    """Counts automatic turns. The counts are stored in a file, for the next daemon."""
+    """Counts automatic turns of agents, given by their ids. Stores the counts for the next daemon. Thread-safe."""
 
     def __init__(self, file: str = "") -> None:
         """Store the counts in a file, by default in the user's state folder."""
@@ -63,7 +64,10 @@ class TurnLimiter:
             return not self._read()
 
     def check(self, agent: int, queued: Sequence[Message], limits: IdleSettings, now: float) -> tuple[str, bool]:
-        """Return why the queued mail of an agent is withheld, "" if it is not, and whether the reason is new."""
+        """Return the reason why the queued mail of an agent is withheld, "" if it is not, and whether that is new.
+
+        A message from the user releases the mail. `now` is a Unix time.
+        """
         if any(message.sender == USER.name for message in queued):
             self.release(agent)
             return "", False
@@ -78,7 +82,7 @@ class TurnLimiter:
             return turns.withheld, bool(turns.withheld) and not before
 
     def add(self, agent: int, threads: Iterable[int], now: float) -> None:
-        """Count a turn that mail of these threads has caused."""
+        """Count a turn of an agent that mail of these threads has caused."""
         with self._lock:
             agents = self._read()
             if agent not in agents and len(agents) >= _MAX_AGENTS:
@@ -98,7 +102,10 @@ class TurnLimiter:
                 self._write()
 
     def withheld(self, agent: int, message: Message | None = None) -> str:
-        """Return the reason why the mail of an agent, or one message to it, is withheld; "" if it is not."""
+        """Return the reason why the mail of an agent, or one message to it, is withheld; "" if it is not.
+
+        It is the reason at the last `check`.
+        """
         with self._lock:
             turns = self._read().get(agent)
             if turns is None or (message is not None and _is_exempt(turns, message)):
@@ -122,7 +129,10 @@ class TurnLimiter:
 
 
 def _is_exempt(turns: AgentTurns, message: Message) -> bool:
-    """Return whether a message is not withheld, although other mail is. It is from the user, or in another thread."""
+    """Return whether a message is not withheld, although other mail is.
+
+    That is so if it is from the user, or in a thread whose limit is not reached.
+    """
     is_other = not turns.is_stopped and turns.threads.get(message.thread, 0) < turns.thread_limit
     return message.sender == USER.name or is_other
 
@@ -139,7 +149,10 @@ def _reason(turns: AgentTurns, queued: Sequence[Message], limits: IdleSettings, 
 
 
 def send_withheld_notices(service: MessageService, agent: Agent, queued: Sequence[Message], reason: str) -> None:
-    """Send the notices. Errors are ignored, because `fairlead status` shows the reason, too."""
+    """Notify the user and the senders of the queued messages that these messages are held, and why.
+
+    Errors are ignored, because `fairlead status` shows the reason, too.
+    """
     senders = list(dict.fromkeys(message.sender for message in queued if message.sender not in _WITHOUT_NOTICE))
     count = f"{len(queued)} message{'' if len(queued) == 1 else 's'}"
     to_user = Draft(

@@ -1,7 +1,7 @@
 """Notifies the user of mail to them, on the desktop and by channels, once for each message.
 
-The last message is saved before its notification is sent. So if the daemon is killed in between, a notification is
-lost, but none is sent twice.
+The id of the last message is saved before its notification is sent. So if the daemon is killed in between, a
+notification is lost, but none is sent twice.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ _MAX_NEW = 100
 
 
 class UserMailNotifier:
-    """Watches the mail of the user."""
+    """Watches the mail of the user, and notifies them after the grace period and outside the quiet hours."""
 
     def __init__(self, mail: MailService, errors: ErrorLog) -> None:
         self._mail = mail
         self._errors = errors
         self._checked = -1
-        """The value of `user_mail_count` when the user was last notified of all mail."""
+        """The value of `MailService.user_mail_count` when the user had last been notified of all mail."""
         self._not_before = 0.0
+        """The Unix time of the next check."""
         self.is_pending = False
-        """Whether there is mail for a notification after the grace period or the quiet hours."""
+        """Whether the user will be notified of mail after the grace period or the quiet hours."""
         self._last: int | None = None
-        """The newest message of which the user was notified; `None` if it was not read from its file yet."""
+        """The id of the newest message of which the user was notified; `None` if it was not read from its file yet."""
 
     async def run_forever(self) -> None:
-        """Check for new mail twice a second. Fast while there is none."""
+        """Check for new mail twice a second, until the task is cancelled. Fast while there is none."""
         while True:
             await asyncio.sleep(_TICK)
             service = self._mail.service_within(0)

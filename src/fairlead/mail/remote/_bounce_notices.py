@@ -20,9 +20,10 @@ _MAX_NAMED = 10
 def build_bounce_notices(
     rows: Iterable[tuple[int, int, int]], storage: MailStorage, cache: MailCache, *, host: str, why: str, at: float
 ) -> list[OutgoingMessage]:
-    """Return one notice to the sender of each message, except about messages that are notices themselves.
+    """Return one notice for each message that was not delivered to a host, addressed to its sender.
 
-    `rows` are tuples of message, sender and recipient.
+    `rows` are the deliveries, as tuples of message, sender and recipient. There is no notice about a notice. `host` is
+    the name of the host, and `why` the reason, as the notices contain them.
     """
     by_message: dict[tuple[int, int], list[int]] = {}
     for message, sender, recipient in rows:

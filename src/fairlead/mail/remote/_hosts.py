@@ -1,4 +1,4 @@
-"""The other hosts of the team: their agents and topics, and how names of the form `agent@host` are resolved.
+"""The other hosts of the team with their agents and topics. Resolves names of the form `agent@host`.
 
 An agent of another host is stored here when a message first names it. All changes are made under the lock of the cache.
 """
@@ -35,17 +35,16 @@ _decode_addresses = msgspec.json.Decoder(tuple[AgentAddress, ...]).decode
 
 
 class HostInfo:
-    """One host with its agents and topics."""
+    """Another host with its agents and topics, as its newest snapshot lists them."""
 
     def __init__(self, record: HostRecord) -> None:
-        """Index the newest snapshot of the host."""
         self.record = record
         snapshot = decode_snapshot(record.snapshot)
         self.id, self.name, self.state, self.snapshot = record.host, record.name, record.state, record.snapshot
         self.agents = {agent.id: agent for agent in snapshot.agents}
         self.topics = {normalize_name(name): ids for name, ids in snapshot.topics.items()}
         self.numbers = {normalize_name(name): agent.id for agent in snapshot.agents for name in agent.formers}
-        """The ids of agents by current and former name."""
+        """The ids of agents, on that host, by current and former name."""
         self.numbers |= {normalize_name(agent.name): agent.id for agent in snapshot.agents}
         self.numbers |= _FIXED_IDS
 
@@ -55,7 +54,7 @@ class HostInfo:
         return self.state not in _WITHOUT_MAIL
 
     def is_alive(self, number: int) -> bool:
-        """Return whether an agent exists and has not ended, by the newest snapshot."""
+        """Return whether the newest snapshot lists an agent with that id as not ended."""
         return number in self.agents and not self.agents[number].ended
 
 
@@ -65,7 +64,6 @@ class TeamHosts:
     def __init__(
         self, storage: MailStorage, team: TeamStorage, agents: AgentDirectory, now: Callable[[], float]
     ) -> None:
-        """Use this storage, directory and clock."""
         self._storage = storage
         self._team = team
         self._agents = agents
@@ -73,19 +71,20 @@ class TeamHosts:
         self._hosts: dict[str, HostInfo] = {}
         self.local_id = ""
         self.local_name = ""
+        """The id and the name of this host; empty if it is in no team."""
 
     # -- lookups ---------------------------------------------------------------------------------------
 
     def get(self, host: str) -> HostInfo | None:
-        """Return a host; None if it is not known."""
+        """Return the host with that id; None if it is not known."""
         return self._hosts.get(host)
 
     def name_of(self, host: str) -> str:
-        """Return the name of a host; its id if the host is not known."""
+        """Return the name of the host with that id; the id if the host is not known."""
         return self._hosts[host].name if host in self._hosts else host
 
     def snapshot_of(self, host: str) -> bytes:
-        """Return the newest snapshot of a host; empty if there is none."""
+        """Return the newest encoded snapshot of the host with that id; empty if there is none."""
         return self._hosts[host].snapshot if host in self._hosts else b""
 
     def records(self) -> list[HostRecord]:
@@ -93,9 +92,9 @@ class TeamHosts:
         return [host.record for host in self._hosts.values()]
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of `name@host`, or of a name that only one other host has.
+        """Return the agent that is written as `name@host`, or as a name that only one other host has.
 
-        Raises `unknown`, or a more specific `NoSuchAgent`.
+        Prefers living agents. If there is none, raises `unknown` or a more specific `NoSuchAgent`.
         """
         name = normalize_name(written)
         if "@" in name:
@@ -120,7 +119,7 @@ class TeamHosts:
         return self.ensure_all(self._subscribers(topic))
 
     def subscriber_names(self, topic: str) -> list[str]:
-        """Return the names of the living subscribers of a topic on other hosts."""
+        """Return the names of the living subscribers of a topic on other hosts, in the form `name@host`."""
         return [
             f"{_name_on(self._hosts[host], one.id)}@{self._hosts[host].name}" for host, one in self._subscribers(topic)
         ]
@@ -131,7 +130,10 @@ class TeamHosts:
         return {name for name in names if self._subscribers(name)}
 
     def other_recipients(self, message: int) -> list[int]:
-        """Return the recipients of a message of another host that have no delivery here."""
+        """Return the ids of the recipients of a message of another host that have no delivery on this host.
+
+        The list is empty for a message of this host. Recipients on hosts to which no mail is sent are left out.
+        """
         text = self._team.others_of(message)
         addresses = _decode_addresses(text) if text else ()
         here = [address.id for address in addresses if address.host == self.local_id]
@@ -145,7 +147,7 @@ class TeamHosts:
     # -- changes ---------------------------------------------------------------------------------------
 
     def load(self, records: Iterable[HostRecord]) -> None:
-        """Start with the stored hosts."""
+        """Add hosts that are already stored. Called once, before other methods."""
         for record in records:
             self._hosts[record.host] = HostInfo(record)
 
@@ -155,11 +157,11 @@ class TeamHosts:
         self.local_id = self.local_name = ""
 
     def ids(self) -> list[str]:
-        """Return the ids of the other hosts."""
+        """Return the ids of all known other hosts, including removed ones."""
         return list(self._hosts)
 
     def update(self, record: HostRecord) -> None:
-        """Store the record of a host, and update its agents that mail has named. Their former names are kept."""
+        """Store the record of a host, and update the stored agents of that host. Their former names are kept."""
         info = HostInfo(record)
         changed: list[Agent] = []
         aliases: list[Alias] = []
@@ -177,11 +179,18 @@ class TeamHosts:
         self._hosts[record.host] = info
 
     def ensure(self, host: str, number: int, name: str = "", project: str = "") -> Agent:
-        """Return the agent with an id on another host. It is stored if mail names it for the first time."""
+        """Return the agent with that id on a known host. It is stored if mail names it for the first time.
+
+        `name` and `project` are used if the host's snapshot does not list the agent.
+        """
         return self.ensure_all([(host, self._hosts[host].agents.get(number) or AgentInfo(number, name, project))])[0]
 
     def ensure_all(self, wanted: Iterable[tuple[str, AgentInfo]]) -> list[Agent]:
-        """Return agents of other hosts. Those that mail names for the first time are stored, in one transaction."""
+        """Return agents of known hosts, without duplicates.
+
+        `wanted` are pairs of a host's id and an agent. Agents that mail names for the first time are stored, in one
+        transaction.
+        """
         agents: dict[tuple[str, int], Agent] = {}
         new: list[Agent] = []
         for host, info in wanted:
@@ -226,7 +235,7 @@ class TeamHosts:
         return NoSuchAgent(f"no host of the team is called {quote(name)}{hint}")
 
     def _with_nearest(self, name: str, unknown: NoSuchAgent) -> NoSuchAgent:
-        """Return the error about an unknown name. If this host has no similar names, those of other hosts are added."""
+        """Return the error for an unknown name. If this host has no similar names, it suggests those of other hosts."""
         if unknown.nearest:
             return unknown
         nearest = _nearest(name, [host for host in self._hosts.values() if host.can_be_addressed])
@@ -261,7 +270,10 @@ class TeamHosts:
         )
 
     def _updated(self, agent: Agent, host: HostInfo) -> Agent:
-        """Return an agent with the fields of its host's snapshot. An agent that is missing in it has ended."""
+        """Return an agent with the fields that its host's snapshot has for it.
+
+        An agent that a snapshot does not list has ended, and so has every agent of a removed host.
+        """
         info = host.agents.get(agent.remote)
         if host.state == "removed" or (info is None and host.agents and agent.remote >= FIRST_ID):
             return replace(agent, ended=agent.ended or self._now())
@@ -281,7 +293,7 @@ def _name_on(host: HostInfo, number: int) -> str:
 
 
 def _valid_name(agent: AgentInfo) -> str:
-    """Return the name of an agent without its host; `agent-ID` if the name is invalid or reserved for another agent."""
+    """Return the name of an agent without its host; `agent-ID` if it is invalid or the name of a fixed agent."""
     if agent.id in _FIXED:
         return _FIXED[agent.id]
     is_valid = _NAME.fullmatch(agent.name) and normalize_name(agent.name) not in _FIXED_IDS
@@ -289,7 +301,7 @@ def _valid_name(agent: AgentInfo) -> str:
 
 
 def _nearest(name: str, hosts: Iterable[HostInfo]) -> tuple[str, ...]:
-    """Return similar names of living agents, with their hosts."""
+    """Return up to three similar names of living agents, in the form `name@host`."""
     living = {
         _name_on(host, number).lower(): f"{_name_on(host, number)}@{host.name}"
         for host in hosts

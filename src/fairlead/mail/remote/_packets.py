@@ -1,6 +1,6 @@
 """The data that hosts exchange about mail: messages, receipts, snapshots of their agents.
 
-All of it is JSON, and every field is validated when it is read.
+All of it is JSON, and every field is validated when it is read. Times are Unix times by the clock of the sending host.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.mail._types import (
 MESSAGE: Final = "message"
 RECEIPT: Final = "receipt"
 VOID: Final = "void"
-"""An empty packet, in place of one that was given up before it was sent. It prevents a gap in the numbers."""
+"""The kind of an empty packet. It replaces a packet whose message was given up, so that the numbers have no gap."""
 
 MAX_RECEIPTS: Final = 200
 """How many receipts one packet can have."""
@@ -61,17 +61,18 @@ class PacketSender(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MessagePacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message to agents of one host, and its identity in the team."""
+    """A message to agents of one host. The message may have more recipients on other hosts."""
 
     number: Number
+    """The id of the message on the host that accepted it."""
     at: float
     sender: PacketSender
     recipients: Annotated[tuple[LocalId, ...], Meta(min_length=1, max_length=MAX_RECIPIENTS)]
     """The recipients' ids on the target host."""
     others: Annotated[tuple[AgentAddress, ...], Meta(max_length=MAX_RECIPIENTS)] = ()
-    """The recipients on all other hosts, for a reply to all."""
+    """The recipients on hosts other than the target, so that a reply to all reaches them."""
     to: Annotated[tuple[Name, ...], Meta(max_length=MAX_RECIPIENTS)] = ()
-    """The addresses as written, each name with its host."""
+    """The addresses of the message; those that name an agent have the form `name@host`."""
     subject: Annotated[str, Meta(max_length=MAX_SUBJECT_LENGTH)]
     body: Annotated[str, Meta(max_length=MAX_BODY_BYTES)] = ""
     priority: Priority = "normal"
@@ -83,7 +84,10 @@ class MessagePacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class DeliveryReceipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of a delivery on the recipient's host."""
+    """The state of a delivery, as the recipient's host reports it to the sender's host.
+
+    The fields from `stage` on are those of `Delivery`.
+    """
 
     number: Number
     """The number of the message on the host that accepted it."""
@@ -112,9 +116,11 @@ class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     project: Text = ""
     session: Name = ""
     ended: float = 0.0
+    """When it ended; 0 while it is alive."""
     parent: int = 0
+    """For a subagent: the id of its parent on that host; else 0."""
     formers: tuple[Name, ...] = ()
-    """Its former names."""
+    """Its former names, without the host."""
 
 
 class AgentsAndTopics(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,7 +138,7 @@ _decode_snapshot = msgspec.json.Decoder(AgentsAndTopics).decode
 
 
 def decode_message(body: bytes) -> MessagePacket:
-    """Return a message packet. Raises `ValueError` if a field is invalid."""
+    """Decode the body of a message packet. Raises `ValueError` if a field is invalid."""
     packet = _decode_message(body)
     if not (_is_time(packet.at) and _is_time(packet.deadline)):
         raise ValueError("a time is not one")
@@ -144,7 +150,7 @@ def decode_message(body: bytes) -> MessagePacket:
 
 
 def decode_receipts(body: bytes) -> tuple[DeliveryReceipt, ...]:
-    """Return the receipts of a packet. Raises `ValueError` if a field is invalid."""
+    """Decode the body of a receipt packet. Raises `ValueError` if a field is invalid."""
     receipts = _decode_receipts(body).receipts
     times = (time for receipt in receipts for time in (receipt.shown, receipt.read, receipt.answered, receipt.bounced))
     if not all(map(_is_time, times)):
@@ -153,7 +159,7 @@ def decode_receipts(body: bytes) -> tuple[DeliveryReceipt, ...]:
 
 
 def decode_snapshot(body: bytes) -> AgentsAndTopics:
-    """Return the snapshot of a host; an empty one if it cannot be decoded."""
+    """Decode the snapshot of a host. Returns an empty one if `body` is empty or invalid."""
     try:
         return _decode_snapshot(body) if body else AgentsAndTopics()
     except ValueError:

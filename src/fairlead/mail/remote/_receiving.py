@@ -1,6 +1,6 @@
-"""Applies packets of other hosts: each once, in the order in which its origin sent them.
+"""Applies packets of other hosts, each once, in the order in which its origin numbered them.
 
-With its packets a host can only write messages as its own agents, and change the deliveries to its own agents.
+With its packets, a host can only write messages as its own agents, and change the deliveries to its own agents.
 """
 
 from __future__ import annotations
@@ -47,40 +47,46 @@ class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     origin: str
     seq: int
+    """The number of the packet, which counts from 1 for each origin and target."""
     kind: str
     body: bytes
     clock_shift: float = 0.0
-    """The seconds to add to a time by the origin's clock to get the time by this host's clock."""
+    """How many seconds this host's clock is ahead of the origin's. It is added to the times in the packet."""
 
 
 class _BatchState(msgspec.Struct):
-    """A batch, with the changes by the packets that were already processed."""
+    """The changes by the packets of a batch that were already processed, and what was looked up for the others."""
 
     batch: ReceivedBatch
     applied: dict[str, int]
+    """By origin: the number of the last packet that was applied or refused."""
     first_id: int
+    """The id of the first message that the batch stores."""
     origins: dict[Origin, int] = {}
+    """The local ids of messages of other hosts."""
     threads: dict[Origin, int] = {}
+    """The local ids of threads that began on other hosts."""
     decoded: dict[tuple[str, int], MessagePacket] = {}
+    """The valid message packets, by origin and number."""
 
     def next_id(self) -> int:
-        """Return the number of the next message."""
+        """Return the id for the next message of the batch."""
         return self.first_id + len(self.batch.messages)
 
 
 class Receiver:
-    """Applies packets. The caller holds the lock of the cache."""
+    """Applies packets of other hosts. The caller of `receive` holds the lock of the cache."""
 
     def __init__(self, team: TeamStorage, cache: MailCache, hosts: TeamHosts, now: Callable[[], float]) -> None:
-        """Use this storage, cache, hosts and clock."""
         self._team = team
         self._cache = cache
         self._hosts = hosts
         self._now = now
         self.handlers: dict[str, Callable[[str, bytes], None]] = {}
+        """By kind of packet: a function that is called with the origin and the body."""
 
     def receive(self, incoming: Sequence[IncomingPacket]) -> list[ReceiveResult]:
-        """Apply packets in one transaction, and return the result of each."""
+        """Apply packets in one transaction, and return the result of each, in order."""
         links = self._team.links()
         applied = {packet.origin: links[packet.origin].applied if packet.origin in links else 0 for packet in incoming}
         state = _BatchState(ReceivedBatch(), applied, self._cache.last_message + 1)
@@ -92,7 +98,7 @@ class Receiver:
         return results
 
     def _look_up(self, state: _BatchState, incoming: Sequence[IncomingPacket]) -> None:
-        """Decode the messages, and look up all messages and threads that they refer to in two queries."""
+        """Decode the message packets, and look up the messages and threads that they refer to, in two queries."""
         named: set[Origin] = set()
         threads: set[Origin] = set()
         for signed in incoming:
@@ -190,15 +196,15 @@ class Receiver:
         )
 
     def _find_origin(self, state: _BatchState, origin: Origin) -> int:
-        """Return the local number of a message; 0 if it is not stored on this host."""
+        """Return the local id of a message; 0 if it is not stored on this host."""
         if origin.host == self._hosts.local_id:
             return origin.number if origin.number <= self._cache.last_message else 0
         return state.origins.get(origin, 0)
 
     def _thread(self, state: _BatchState, origin: Origin, number: int) -> tuple[int, bool]:
-        """Return the local number of a thread, and whether it is new on this host.
+        """Return the local id of a thread, and whether its origin is to be stored because it is new on this host.
 
-        A new thread gets the number of its first message here.
+        A new thread gets `number`, the local id of the message that is its first one here.
         """
         if origin.host == self._hosts.local_id:
             return (origin.number if origin.number <= self._cache.last_message else number), False
@@ -222,7 +228,7 @@ class Receiver:
     # -- receipts --------------------------------------------------------------------------------------
 
     def _apply_receipts(self, state: _BatchState, incoming: IncomingPacket) -> None:
-        """Copy the states of deliveries to agents of the origin. Receipts for other agents are ignored."""
+        """Add receipts for deliveries to agents of the origin to the batch. Receipts for other agents are ignored."""
         for receipt in packets.decode_receipts(incoming.body):
             recipient = self._cache.agents.remote(incoming.origin, receipt.recipient)
             if recipient is not None and recipient.id >= FIRST_REMOTE_ID:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
-    """The numbers of the last packets that were sent to a host, acknowledged by it, and applied from it."""
+    """The numbers of the last packets that were sent to a host, acknowledged by it, and applied from it; 0 for none."""
 
     last_sent: int = 0
     acknowledged: int = 0
@@ -28,9 +28,11 @@ class OutgoingPacket(msgspec.Struct, frozen=True, gc=False):
     """Increases across all targets."""
     target: str
     seq: int
+    """The number of the packet, which counts from 1 for each target."""
     kind: str
     body: bytes
     at: float
+    """When the packet was built."""
 
 
 class Backlog(msgspec.Struct, frozen=True, gc=False):
@@ -39,18 +41,22 @@ class Backlog(msgspec.Struct, frozen=True, gc=False):
     target: str
     first: int
     last: int
+    """The numbers of the first and the last of these packets."""
     last_id: int
+    """The `OutgoingPacket.id` of the last one."""
     count: int
     since: float
+    """When the oldest of these packets was built."""
 
 
 class RefusedPacket(msgspec.Struct, frozen=True, kw_only=True):
-    """A packet that could not be applied."""
+    """A packet of another host that was not applied."""
 
     origin: str
     seq: int
     kind: str
     at: float
+    """When it was refused."""
     why: str
     body: bytes
 
@@ -69,54 +75,66 @@ class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
     outgoing: OutgoingMessage
     origin: Origin
     thread: Origin | None
-    """The origin of the first message of its thread, if the thread is new here and began on another host."""
+    """The origin of its thread, if the thread began on another host and is not stored here yet; else None."""
     others: str
-    """The recipients that are not on this host, as JSON."""
+    """The `AgentAddress`es of recipients that are not on this host, as JSON; empty if there are none."""
 
 
 class ReceivedBatch(msgspec.Struct, kw_only=True):
-    """The changes by a batch of packets, stored in one transaction."""
+    """The changes by a batch of packets, which are stored in one transaction."""
 
     messages: list[ReceivedMessage] = []
     receipts: list[tuple[int, int, DeliveryReceipt]] = []
-    """Tuples of the message, the local id of the recipient, and the receipt."""
+    """Tuples of the message's id, the local id of the recipient, and the receipt."""
     replies: list[NewPacket] = []
+    """Receipts for recipients that do not exist on this host."""
     refused: list[RefusedPacket] = []
     applied: dict[str, int] = {}
+    """By origin: the number of the last packet that was applied or refused."""
 
 
 class TeamStorage(Protocol):
     """Stores the packets to and from other hosts."""
 
     def save_host(self, record: HostRecord) -> None:
-        """Store a host, replacing its record."""
+        """Store the record of a host, replacing the previous one."""
 
     def links(self) -> dict[str, Link]:
-        """Return the links to all hosts."""
+        """Return the links to all hosts, by host id."""
 
     def build_packets(self, local_host: str, local_name: str, limit: int, at: float) -> int:
-        """Build packets from the first pending rows, and return the number of rows. Survives a power failure."""
+        """Build packets from up to `limit` pending deliveries, oldest first, and return the number of deliveries.
+
+        Survives a power failure. Raises `MailUnreachable` if the numbers of sent packets were lost with a damaged
+        database.
+        """
 
     def post(self, packet: NewPacket, at: float) -> int:
-        """Put a packet into the outbox, and return its number. Survives a power failure."""
+        """Append a packet to the outbox of its target, and return its number. Survives a power failure."""
 
     def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingPacket]:
-        """Return the packets to a target after a number, or to all targets after an id, in order."""
+        """Return up to `limit` packets that are not acknowledged, in order.
+
+        With a target, those with a number above `after`; with None, those to all targets with an id above `after`.
+        """
 
     def backlogs(self) -> list[Backlog]:
-        """Return for each target which packets it has not acknowledged."""
+        """Return for each target which packets it has not acknowledged. Targets without such packets are left out."""
 
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete the packets to each target up to a number, and return how many by target."""
+        """Delete the packets to each target up to the acknowledged number, and return by target how many.
+
+        Targets whose number was acknowledged before are left out.
+        """
 
     def find_origins(self, origins: Iterable[Origin]) -> dict[Origin, int]:
-        """Return the local numbers of messages of other hosts."""
+        """Return the local ids of messages of other hosts. Messages that are not stored here are left out."""
 
     def find_threads(self, threads: Iterable[Origin]) -> dict[Origin, int]:
-        """Return the local numbers of threads that began on other hosts."""
+        """Return the local ids of threads that began on other hosts. Threads that are not stored here are left out."""
 
     def others_of(self, message: int) -> str:
-        """Return, for a message of another host, its recipients that are not on this host, as JSON; else ""."""
+        """Return the `ReceivedMessage.others` of a message of another host; "" for a message of this host."""
 
     def apply(self, batch: ReceivedBatch, at: float) -> None:
         """Store the changes by a batch of packets. They survive a power failure after the next `sync`."""
@@ -125,10 +143,10 @@ class TeamStorage(Protocol):
         """Flush all changes to disk, so that they survive a power failure. Other transactions do not wait for this."""
 
     def recipients_in_transit(self, message: int) -> set[int]:
-        """Return the recipients of a message whose hosts have not acknowledged it."""
+        """Return the local ids of the recipients of a message whose hosts have not acknowledged it."""
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-        """Return message, sender and recipient of each delivery that a host has not acknowledged.
+        """Return tuples of message, sender and recipient of each delivery that a host has not acknowledged.
 
         With `include_arrived`, also of the deliveries that are queued on that host.
         """
@@ -143,13 +161,14 @@ class TeamStorage(Protocol):
         notices: Sequence[OutgoingMessage],
         forget: bool,
     ) -> None:
-        """Bounce deliveries (message, recipient) to a host, and make their packets empty.
+        """Bounce deliveries to a host, store the notices about that, and replace the packets by empty ones.
 
-        With `forget`, the packets to the host are deleted instead.
+        `bounced` are pairs of message and recipient, and `why` is the reason. With `forget`, all packets to the host
+        are deleted instead.
         """
 
     def forget_team(self) -> None:
         """Delete all links, hosts and packets. Messages stay."""
 
     def refused(self, limit: int) -> list[RefusedPacket]:
-        """Return the newest refused packets."""
+        """Return up to `limit` refused packets, newest first."""

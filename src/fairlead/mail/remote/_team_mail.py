@@ -2,7 +2,7 @@
 
 A message to another host is stored as soon as it is accepted. The caller then calls `build_packets`, pushes the packets
 that `outgoing` returns, passes arriving packets to `receive`, and the numbers that other hosts have applied to
-`acknowledged`. Each of these calls may be repeated, and the process may be killed between any two of them.
+`acknowledge`. Each of these calls may be repeated, and the process may be killed between any two of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class TeamMail:
     """
 
     def __init__(self, storage: MailStorage, cache: MailCache, now: Callable[[], float]) -> None:
-        """Use the storage, cache and clock of a service."""
         self._storage = storage
         self._team: TeamStorage = storage.team
         self._cache = cache
@@ -53,31 +52,32 @@ class TeamMail:
     # -- hosts -----------------------------------------------------------------------------------------
 
     def set_local_host(self, host: str, name: str) -> None:
-        """Set the id and the name of this host. Must be called before the other methods."""
+        """Set the id and the name of this host in its team. Must be called before packets are built or received."""
         with self._cache.locked():
             self._hosts.local_id, self._hosts.local_name = host, name
             self._cache.agents.host_name = name
 
     def load_hosts(self, records: Sequence[HostRecord]) -> None:
-        """Start with the stored hosts."""
+        """Add hosts that are already stored. Called by `MessageService` when it is created."""
         self._hosts.load(records)
 
     def update_host(self, host: str, name: str, state: str, snapshot: bytes = b"") -> None:
-        """Store the name, state and snapshot of another host. Without a snapshot, the stored one is kept.
+        """Store the name, state and snapshot of another host. If the snapshot is empty, the stored one is kept.
 
-        Agents are identified by their ids on that host, so a renamed agent is still found by its former name.
+        `state` is `member`, `pending` or `removed`. Agents are identified by their ids on that host, so a renamed agent
+        is still found by its former name.
         """
         with self._cache.locked():
             kept = snapshot or self._hosts.snapshot_of(host)
             self._hosts.update(HostRecord(host=host, name=name, state=state, at=self._now(), snapshot=kept))
 
     def known_hosts(self) -> list[HostRecord]:
-        """Return the other hosts, each with its newest snapshot."""
+        """Return the stored records of the other hosts, each with its newest snapshot."""
         with self._cache.locked():
             return self._hosts.records()
 
     def local_snapshot(self) -> bytes:
-        """Return the encoded snapshot of this host for the other hosts: its agents and topics."""
+        """Return the encoded `HostSnapshot` of this host for the other hosts, with agents that ended recently."""
         with self._cache.locked():
             agents, formers = self._cache.agents.all(), self._cache.agents.former_names()
             topics = {name: tuple(self._cache.topics.subscribers(name)) for name in self._cache.topics.names()}
@@ -103,7 +103,7 @@ class TeamMail:
         return self._hosts.topics()
 
     def subscriber_names(self, topic: str) -> list[str]:
-        """Return the names of the living subscribers of a topic on other hosts."""
+        """Return the names of the living subscribers of a topic on other hosts, in the form `name@host`."""
         return self._hosts.subscriber_names(topic)
 
     # -- sending ---------------------------------------------------------------------------------------
@@ -111,26 +111,27 @@ class TeamMail:
     def add_outgoing_listener(self, listener: Callable[[], None]) -> None:
         """Call a listener after each commit that may have stored data for another host, in the committing thread.
 
-        The listener must be quick. In rare cases it is called without need, or not called: then the next
-        `build_packets` finds the data.
+        The listener must be quick. In rare cases it is called without need, or is not called. The next `build_packets`
+        finds the data in any case.
         """
         self._cache.add_outgoing_listener(listener)
 
     def build_packets(self, limit: int = 1000) -> int:
-        """Build packets from pending deliveries, in order; return the number of deliveries, 0 if there are no more.
+        """Build packets from up to `limit` pending deliveries, oldest first. Return how many; 0 if there are none left.
 
         Packets never change after that, and survive a power failure, so they may be pushed.
         """
         return self._team.build_packets(self._local_id(), self._hosts.local_name, limit, self._now())
 
     def post(self, target: str, kind: str, body: bytes) -> int:
-        """Append a packet of another kind to the outbox of its target; return its number."""
+        """Append a packet that is no mail, such as an answer, to the outbox of a host. Return its number."""
         return self._team.post(NewPacket(target, kind, body), self._now())
 
     def outgoing(self, target: str | None = None, after: int = 0, limit: int = 200) -> list[OutgoingPacket]:
-        """Return packets that their targets have not acknowledged, in order.
+        """Return up to `limit` packets that their targets have not acknowledged, in order.
 
-        `after` is a packet's number if there is a target, and a packet's id if there is none.
+        With a target, those to it with a number above `after`; without one, those to all targets with an id above
+        `after`.
         """
         return self._team.outgoing(target, after, limit)
 
@@ -139,27 +140,30 @@ class TeamMail:
         return self._team.backlogs()
 
     def links(self) -> dict[str, Link]:
-        """Return the numbers of the last packets to and from each host."""
+        """Return the numbers of the last packets to and from each host, by host id."""
         return self._team.links()
 
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete the packets that other hosts have applied, up to a number for each; return how many by host."""
+        """Delete the packets that other hosts have applied, and return by host how many.
+
+        `progress` has by host the number of the last packet that it has applied.
+        """
         return self._team.acknowledge(progress)
 
     # -- receiving -------------------------------------------------------------------------------------
 
     def add_handler(self, kind: str, handler: Callable[[str, bytes], None]) -> None:
-        """Pass the packets of another kind to a handler, with their origin, in order and at least once.
+        """Call `handler` with the origin and the body of each packet of a kind, in order and at least once.
 
         To refuse a packet, the handler raises `ValueError`.
         """
         self._receiver.handlers[kind] = handler
 
     def receive(self, packets: Sequence[IncomingPacket]) -> list[ReceiveResult]:
-        """Apply packets whose signatures were verified, in one transaction; return the result of each.
+        """Apply packets whose signatures were verified, in one transaction. Return the result of each, in order.
 
-        Only the packet with the next number of its origin is applied. Recipients that wait for mail are shown the
-        messages at once. After the next `sync`, packets up to the numbers in `applied` may be acknowledged.
+        Only the packet with the next number of its origin is applied. The listeners of `MessageService.on_mail` are
+        called for the recipients. After the next `sync`, packets up to the numbers in `applied` may be acknowledged.
         """
         with self._cache.locked():
             return self._receiver.receive(packets)
@@ -169,11 +173,11 @@ class TeamMail:
         self._team.sync()
 
     def applied(self) -> dict[str, int]:
-        """Return up to which number the packets of each origin were applied or refused."""
+        """Return by origin the number of the last packet that was applied or refused."""
         return {host: link.applied for host, link in self._team.links().items() if link.applied}
 
     def store_refused(self, packets: Sequence[IncomingPacket], why: str) -> None:
-        """Store packets that must not be applied, for inspection."""
+        """Store packets that must not be applied, with the reason, for inspection by `refused`."""
         at = self._now()
         rows = [
             RefusedPacket(origin=packet.origin, seq=packet.seq, kind=packet.kind, at=at, why=why, body=packet.body)
@@ -182,13 +186,16 @@ class TeamMail:
         self._team.apply(ReceivedBatch(refused=rows), at)
 
     def refused(self, limit: int = 100) -> list[RefusedPacket]:
-        """Return the newest packets that were refused."""
+        """Return up to `limit` refused packets, newest first."""
         return self._team.refused(limit)
 
     # -- unacknowledged messages -----------------------------------------------------------------------
 
     def with_transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
-        """Return the deliveries of `rows`. Those to other hosts have the host, and whether they have arrived."""
+        """Return the deliveries of `rows`, which are pairs of the recipient's id and the delivery, in order.
+
+        In those to other hosts, `host` and `in_transit_since` are set.
+        """
         in_transit = self._team.recipients_in_transit(message)
         agents = [self._cache.agents.get(number) for number, _ in rows]
         return [
@@ -203,7 +210,7 @@ class TeamMail:
         ]
 
     def give_up(self, host: str, reason: str) -> int:
-        """Bounce the messages that a host has not acknowledged, with one notice for each; return how many messages.
+        """Bounce the messages that a host has not acknowledged, and send one notice for each. Return how many messages.
 
         If the host was removed, messages that are queued there bounce, too, and its packets are deleted.
         """
@@ -221,7 +228,7 @@ class TeamMail:
         return len({message for message, _ in bounced})
 
     def leave(self, reason: str) -> int:
-        """Bounce all messages to other hosts, and delete all hosts; return how many messages bounced.
+        """Bounce the messages that are queued for other hosts, and delete all hosts. Return how many messages bounced.
 
         The numbers of packets start again at 1, so this host must have a new id if it joins a team again.
         """

@@ -7,8 +7,8 @@ There are three limits:
   host, too, so that it soon releases the lock of a host that vanished.
 - A statement ends after two minutes.
 
-The server confirms a change before it is on its disk, which is several times faster. This is safe for packets: a
-sender keeps them until they are acknowledged, and pushes again those that a crashed server has lost. Data that must
+The server confirms a change before it is on its disk, which is several times faster. This is safe for packets, because
+a sender keeps them until they are acknowledged, and pushes those again that a crashed server has lost. Data that must
 not be lost is written with `durable_commits`.
 """
 
@@ -64,9 +64,10 @@ class LimitedConnection(psycopg.Connection[Any]):
     idle_timeout: float = 10.0
 
     def wait(self, gen: PQGen[T], *_args: Any, **_options: Any) -> T:
-        """Run a generator of the driver to its end, and return its result. Raises `ServerTimeout`.
+        """Run a generator of the driver to its end, and return its result.
 
-        Replaces the driver's own method, which does not return while the server sends nothing (psycopg 3.2).
+        Raises `ServerTimeout` after `idle_timeout` seconds without a byte. Replaces the driver's method, which waits
+        without a limit while the server sends nothing (psycopg 3.2).
         """
         poll = select.poll()
         try:
@@ -87,7 +88,7 @@ def _events(wanted: Wait) -> int:
 
 
 def _readiness(events: int) -> int:
-    """Return whether the socket can be read or written. After an error both are true, because either call raises it."""
+    """Return the `Ready` flags for events of `poll`. After an error both are set, because either call raises it."""
     return (Ready.R if events & ~select.POLLOUT else 0) | (Ready.W if events & ~select.POLLIN else 0)
 
 
@@ -98,7 +99,10 @@ def describe(url: str) -> str:
 
 
 def connect(url: str, timeout: float) -> LimitedConnection:
-    """Return a connection in autocommit mode with all limits set. Raises only subclasses of `TeamError`."""
+    """Return a new connection in autocommit mode with all limits set.
+
+    `timeout` limits connecting and each wait for the server, in seconds. Raises only subclasses of `TeamError`.
+    """
     location = describe(url)
     parameters = _parameters(url, location, timeout)
     try:
@@ -120,7 +124,7 @@ def connect(url: str, timeout: float) -> LimitedConnection:
 
 @contextmanager
 def durable_commits(connection: LimitedConnection) -> Iterator[None]:
-    """Open a transaction that is on the server's disk once the block ends."""
+    """Open a transaction that survives a crash of the server once the block has ended."""
     with connection.transaction():
         connection.execute("SELECT set_config('synchronous_commit', 'on', true)")
         yield
@@ -132,7 +136,7 @@ def listen(connection: LimitedConnection, channel: str) -> None:
 
 
 def delete_in_steps(connection: LimitedConnection, statement: str, values: dict[str, Any]) -> int:
-    """Repeat a statement that deletes at most `%(step)s` rows until none are left; return how many were deleted."""
+    """Repeat a statement that deletes at most `%(step)s` rows until none are left. Return how many were deleted."""
     total = 0
     while True:
         count = connection.execute(statement, {**values, "step": DELETED_AT_ONCE}).rowcount

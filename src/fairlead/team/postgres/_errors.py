@@ -34,7 +34,7 @@ _UNREACHABLE_STATES: Final = {
     "53300": "the server has too many connections",
 }
 _UNREACHABLE_CLASSES: Final = ("08", "40", "53", "57")
-"""Temporary errors: lost connections, deadlocks, lack of memory, actions of an operator."""
+"""Classes of SQLSTATEs for temporary errors: lost connections, deadlocks, lack of memory, actions of an operator."""
 _REFUSED_TEXTS: Final = (
     (r"password authentication failed|no password supplied", _REFUSED_STATES["28P01"]),
     (
@@ -51,7 +51,10 @@ _REFUSED_TEXTS: Final = (
 
 
 def translate(error: psycopg.Error, location: str, *, hidden: tuple[str, ...] = ()) -> TeamError:
-    """Return the `TeamError` for an error of the driver. `hidden` are passwords to be removed from its text."""
+    """Return the `TeamError` for an error of the driver.
+
+    `location` is the relay's name in the message. `hidden` are passwords that are removed from the driver's text.
+    """
     state = error.sqlstate
     detail = _detail(error, hidden)
     if state is None:

@@ -30,14 +30,17 @@ class PostgresHistory(StatementRunner):
     # -- copying ---------------------------------------------------------------------------------------
 
     def mark(self, host: str) -> JournalMark | None:
-        """Return up to where a host has copied its journal."""
+        """Return the position up to which a host has copied its journal; None if there is none."""
         rows = self._run(sql.MARK, [host])
         return JournalMark(*rows[0]) if rows else None
 
     def append(
         self, host: str, events: Sequence[TeamEvent], sessions: Sequence[TeamSession], mark: JournalMark
     ) -> None:
-        """Store events and sessions of a host and its new mark, in one statement."""
+        """Store events and sessions of a host and its new mark, in one statement.
+
+        If an event or a session is given several times, only its last stage or version is stored.
+        """
         latest = {event.id: event for event in sorted(events, key=lambda event: event.stage)}
         newest = {session.session: session for session in sorted(sessions, key=lambda session: session.version)}
         values = {
@@ -64,7 +67,7 @@ class PostgresHistory(StatementRunner):
         self._run(sql.APPEND, values)
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete old rows, and those beyond the limit, some thousand at a time."""
+        """Delete old events and sessions, and events beyond the limit, some thousand at a time. Return how many."""
         *in_steps, rest = sql.PRUNE
         values = {"host": host, "before": before, "max_events": max_events}
         with self._translating():
@@ -75,23 +78,23 @@ class PostgresHistory(StatementRunner):
     # -- reading ---------------------------------------------------------------------------------------
 
     def sessions(self, wanted: HistoryFilter) -> list[TeamSession]:
-        """Return a page of sessions, the last active one first."""
+        """Return a page of the sessions that a filter selects, the last active one first."""
         return [_session(row) for row in self._run(sql.SESSIONS, _values(wanted))]
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
-        """Return the sessions whose id starts with `begins`."""
+        """Return up to `limit` sessions whose id starts with `begins`, one with exactly that id first."""
         return [_session(row) for row in self._run(sql.FIND_SESSIONS, [list(hosts), begins, begins, limit])]
 
     def events(
         self, host: str, session: str, *, before: tuple[float, str] | None = None, limit: int = 200
     ) -> list[TeamEvent]:
-        """Return events of a session, the newest first."""
+        """Return up to `limit` events of a session, the newest first."""
         at, id_ = before or (_END, _LAST_TEXT)
         values = {"host": host, "session": session, "before_time": at, "before_id": id_, "limit": limit}
         return [_event(row) for row in self._run(sql.EVENTS, values)]
 
     def search(self, wanted: HistoryFilter) -> tuple[list[TeamEvent], list[TeamSession]]:
-        """Return a page of events that contain a text, and the sessions of these events."""
+        """Return a page of the events that a filter selects, and the sessions of these events."""
         escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         values = {**_values(wanted), "pattern": f"%{escaped}%", "until": wanted.until or _END}
         events = [_event(row) for row in self._run(sql.SEARCH, values)]

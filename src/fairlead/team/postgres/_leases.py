@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 _MAX_ROWS: Final = 20_000
-"""How many leases are read at once. Limited, because anyone who can write to the database could store any number."""
+"""How many leases are read at most, because anyone who can write to the database could store any number."""
 _MAX_BODY: Final = 16 * 1024
 _TABLES_EXIST: Final = """
 SELECT coalesce(has_table_privilege(to_regclass('fairlead.leases'), 'INSERT')
     AND has_table_privilege(to_regclass('fairlead.lease_versions'), 'UPDATE'), false)
 """
 _NEXT: Final = f"greatest(version + 1, ({NOW} * 1000000)::int8)"
-"""A version that the project never had. It contains the time, so that this is true after its row was deleted."""
+"""A version that the project never had, even if its row was deleted meanwhile, because it is not below the time."""
 _READ: Final = f"""
 SELECT {NOW}, versions.project, versions.version, leases.host, leases.id, leases.until, leases.body, leases.signature
 FROM fairlead.lease_versions AS versions
@@ -65,7 +65,7 @@ _PRUNE: Final = (
 
 
 class _VersionChanged(Exception):
-    """Another host has changed the leases of a project first."""
+    """The version of a project is not the given one, because another host has changed its leases."""
 
 
 class LeaseRows:
@@ -76,9 +76,13 @@ class LeaseRows:
         self._host = host
         row = connection.execute(_TABLES_EXIST).fetchone()
         self.tables_exist = bool(row and row[0])
+        """Whether the tables of the leases exist and the role may write to them. All methods require it."""
 
     def read(self, known: Mapping[str, int], projects: Sequence[str] | None) -> RelayLeases:
-        """Return the leases of the projects whose version differs from `known`."""
+        """Return the leases of the projects whose version differs from the one in `known`.
+
+        If `projects` is not None, only of these projects.
+        """
         wanted = None if projects is None else list(projects)
         values = [list(known), list(known.values()), wanted, wanted]
         rows = self._connection.execute(_READ, values, binary=True).fetchall()
@@ -96,7 +100,10 @@ class LeaseRows:
         )
 
     def take(self, leases: Sequence[TeamLease], versions: Mapping[str, int], replaced: Sequence[str]) -> bool:
-        """Store leases if their projects still have these versions. They survive a crash of the server."""
+        """Store leases and delete the `replaced` ones, if the projects of the leases still have these versions.
+
+        Returns False, and changes nothing, if one has another version. The change survives a crash of the server.
+        """
         try:
             with durable_commits(self._connection):
                 for project in sorted({lease.project for lease in leases}):  # sorted, to avoid deadlocks
@@ -110,7 +117,7 @@ class LeaseRows:
         return True
 
     def release(self, ids: Sequence[str]) -> None:
-        """Delete leases of this host."""
+        """Delete the leases of this host with these ids."""
         with durable_commits(self._connection):
             self._delete(ids)
             self._connection.execute(_NOTIFY, [self._host])
@@ -122,7 +129,7 @@ class LeaseRows:
             self._connection.execute(_NOTIFY, [self._host])
 
     def prune(self) -> int:
-        """Delete expired leases and unused versions; return how many rows."""
+        """Delete expired leases and unused versions. Return how many rows."""
         return sum(self._connection.execute(statement).rowcount for statement in _PRUNE)
 
     def _claim(self, project: str, version: int | None) -> None:

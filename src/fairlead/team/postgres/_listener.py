@@ -1,4 +1,4 @@
-"""Waits for a NOTIFY of another host, or until another thread ends the wait."""
+"""Waits for a NOTIFY from another host, or until another thread ends the wait."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ class NotifyListener:
     """Collects notifications until the next `wait`, because a NOTIFY may arrive with the result of any statement."""
 
     def __init__(self) -> None:
-        """Create the pipe through which `wake` ends a wait."""
         self.host = ""
+        """The id of this host, whose own notifications are ignored."""
         self._changes = Changes(0)
         self.has_lease_changes = False
         """Whether another host has changed a lease since all leases were last read."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._reader, self._writer = os.pipe()
+        """The pipe through which `wake` ends a wait."""
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
 
     def on_notify(self, notify: Notify) -> None:
-        """Remember a NOTIFY that arrived with the result of a statement."""
+        """Record a NOTIFY that arrived with the result of a statement. Called by the driver."""
         self._remember(notify.channel, notify.payload)
 
     def wake(self) -> None:
-        """End a wait, from any thread."""
+        """End the current wait, or the next one. May be called from any thread, also after `close`."""
         with self._lock:
             if not self._is_closed:
                 try:
@@ -48,7 +49,7 @@ class NotifyListener:
                     return
 
     def close(self) -> None:
-        """Close the pipe."""
+        """Close the pipe. Can be called again."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
@@ -56,7 +57,10 @@ class NotifyListener:
                 os.close(self._writer)
 
     def wait(self, connection: PGconn, seconds: float) -> Changes:
-        """Wait for a NOTIFY or `wake`, and return what has changed. Raises the driver's error if the server is lost."""
+        """Wait for a NOTIFY of another host, a call of `wake`, or the end of the time, and return what has changed.
+
+        Raises the driver's error if the connection is lost.
+        """
         deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(connection.socket, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Registers a host on the relay, and detects a clone of it. Knows nothing of packets."""
+"""Registers a host on the relay, and detects whether another machine uses its identity. Knows no packets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 CLAIM_SECONDS: Final = 15.0
-"""How long a host waits for its own lock. The server detects a dead connection of this host within this time."""
+"""How long a host waits for its lock. Within this time, the server detects that an earlier connection is dead."""
 _POLL_SECONDS: Final = 0.25
 _ADVICE: Final = "run `fairlead team join … --new-identity` on the machine that is the copy"
 
@@ -27,7 +27,7 @@ _ADVICE: Final = "run `fairlead team join … --new-identity` on the machine tha
 def claim(connection: LimitedConnection, hello: Hello, *, timeout: float | None = None) -> None:
     """Take the lock of a host id, which lasts as long as the connection.
 
-    Raises `HostCloned` if another process still holds it at the end of the timeout.
+    Raises `HostCloned` if another process still holds it after `timeout` seconds, by default `CLAIM_SECONDS`.
     """
     digest = hashlib.sha256(b"fairlead-host\0" + hello.host.encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
@@ -42,7 +42,11 @@ def claim(connection: LimitedConnection, hello: Hello, *, timeout: float | None 
 
 
 def register(connection: LimitedConnection, hello: Hello, revision: str, location: str) -> Welcome:
-    """Add this host, or update its entry, in one transaction. The caller holds the lock of the host."""
+    """Add this host, or update its entry, in one transaction. The caller holds the lock of the host.
+
+    `revision` is that of the schema, for the `Welcome`. `location` is the relay's name in errors. Raises `RelayRefused`
+    if the name is taken, the key or name differs, or the relay has another team, and `HostCloned`.
+    """
     try:
         with durable_commits(connection):
             team, is_founder = _team(connection, hello, location)
@@ -56,7 +60,7 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
         raise RelayRefused(
             f"{location}: another host of the team has the name {hello.name}; choose another one with --name"
         ) from None
-    asked = time.time()  # only now: waiting for the lock of a dead connection takes seconds
+    asked = time.time()  # only now, because waiting for the lock of a dead connection takes seconds
     row = connection.execute(sql.READ_CLOCK).fetchone()
     answered = time.time()
     return Welcome(
@@ -85,7 +89,7 @@ def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[s
 
 
 def _host(connection: LimitedConnection, hello: Hello, location: str) -> bool:
-    """Add or update the entry of this host; return whether it is a new one."""
+    """Add or update the entry of this host. Return whether it was added."""
     row = connection.execute(sql.READ_HOST, [hello.host]).fetchone()
     if row is None:
         connection.execute(sql.ADD_HOST, [hello.host, hello.name, hello.key, hello.version, hello.boot])

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fairlead.team._types import Changes, Hello, RelayLeases, SnapshotKind, TeamLease
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-"""The maximum size of all packet bodies in one pull, or in one statement of a push."""
+"""The maximum size in bytes of the packet bodies in one pull, or in one statement of a push, besides the first one."""
 _TOUCH_SECONDS: Final = 10.0
-"""How often a host that pulls updates its `seen` time on the relay."""
+"""The minimum interval at which a host that pulls updates its `seen` time on the relay."""
 
 
 def open_relay(url: str, *, timeout: float = 10.0) -> PostgresRelay:
@@ -45,7 +45,7 @@ class PostgresRelay(StatementRunner):
         self._connection.add_notify_handler(self._listener.on_notify)
 
     def connect(self, hello: Hello) -> Welcome:
-        """Register this host, or renew its registration."""
+        """Register this host, or renew its registration, after creating or upgrading the schema if necessary."""
         try:
             return self._connect(hello)
         except TeamError:
@@ -72,7 +72,7 @@ class PostgresRelay(StatementRunner):
     # -- packets ---------------------------------------------------------------------------------------
 
     def push(self, packets: Sequence[Packet]) -> None:
-        """Store packets and notify their targets, in one statement for each batch."""
+        """Store packets and notify their targets, with one statement and transaction for each batch."""
         for batch in _batches(packets):
             columns = zip(
                 *((packet.target, packet.seq, packet.kind, packet.body, packet.signature) for packet in batch),
@@ -81,12 +81,12 @@ class PostgresRelay(StatementRunner):
             self._run(sql.PUSH, [*map(list, columns), self._host, self._host, self._host])
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
-        """Return the numbers of this host's packets to a target that are neither stored nor acknowledged."""
+        """Return the numbers from `first` to `last` that no stored or acknowledged packet to a target has."""
         rows = self._run(sql.MISSING, [first, last, self._host, target, target, self._host])
         return [seq for (seq,) in rows]
 
     def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
-        """Return packets for this host; fewer than `limit` if they are large."""
+        """Return packets for this host, fewer than `limit` if they are large. Updates the time at which it was seen."""
         self._touch()
         rows = self._run(sql.PULL, [self._host, list(skip), limit, _BATCH_BYTES])
         return [
@@ -95,17 +95,17 @@ class PostgresRelay(StatementRunner):
         ]
 
     def acknowledge(self, applied: Mapping[str, int]) -> None:
-        """Record which packets were applied, remove them, and notify their origins."""
+        """Record which packets were applied, delete them, and notify their origins."""
         if applied:
             given = [list(applied), list(applied.values())]
             self._run(sql.ACKNOWLEDGE, [*given, self._host, self._host, self._host])
 
     def refuse(self, origin: str, last: int) -> None:
-        """Remove packets without applying them."""
+        """Delete packets to this host without recording them as applied."""
         self._run(sql.REFUSE, [self._host, origin, last])
 
     def progress(self) -> dict[str, int]:
-        """Return up to which number each other host has applied the packets of this host."""
+        """Return by host the number of the last packet of this host that it has applied."""
         return dict(self._run(sql.PROGRESS, [self._host]))
 
     # -- the registry ----------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class PostgresRelay(StatementRunner):
         self._run(sql.PUBLISH, [self._host, snapshot.kind, snapshot.version, snapshot.body, snapshot.signature])
 
     def snapshots(self, known: Mapping[tuple[str, SnapshotKind], int]) -> list[HostSnapshot]:
-        """Return the snapshots of the other hosts that are newer than the known versions."""
+        """Return the snapshots of the other hosts that are newer than the known versions, given by host and kind."""
         hosts, kinds = [host for host, _ in known], [kind for _, kind in known]
         rows = self._run(sql.SNAPSHOTS, [hosts, kinds, list(known.values()), self._host])
         return [
@@ -157,7 +157,7 @@ class PostgresRelay(StatementRunner):
             self.drop_leases(host)
 
     def ages(self) -> dict[str, float]:
-        """Return for each host the seconds since the relay last saw it."""
+        """Return by host id the seconds since the relay last saw the host."""
         return dict(self._run(sql.AGES))
 
     # -- leases ----------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class PostgresRelay(StatementRunner):
         return self._listener.has_lease_changes
 
     def leases(self, *, known: Mapping[str, int] | None = None, projects: Sequence[str] | None = None) -> RelayLeases:
-        """Return the leases of the projects whose version differs from `known`; of all projects, or of `projects`."""
+        """Return the leases of the projects whose version differs from the one in `known`."""
         if projects is None:
             self._listener.has_lease_changes = False
         with self._translating():
@@ -182,12 +182,12 @@ class PostgresRelay(StatementRunner):
     def take_leases(
         self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
     ) -> bool:
-        """Store leases of this host if their projects still have these versions."""
+        """Store leases of this host if their projects still have these versions. Return whether they were stored."""
         with self._translating():
             return self._leases.take(leases, versions, replaced)
 
     def release_leases(self, ids: Sequence[str]) -> None:
-        """Delete leases of this host, and notify all hosts."""
+        """Delete the leases of this host with these ids, and notify all hosts."""
         with self._translating():
             self._leases.release(ids)
 
@@ -208,20 +208,20 @@ class PostgresRelay(StatementRunner):
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete the packets to hosts that have not connected since a time, and expired leases."""
+        """Delete packets to hosts that have not connected since a time, and expired leases. Return how many rows."""
         with self._translating():
             total = delete_in_steps(self._connection, sql.PRUNE_PACKETS, {"before": hosts_before})
             return total + (self._leases.prune() if self.has_leases else 0)
 
     def load(self) -> RelayLoad:
-        """Return how much the relay holds."""
+        """Return how much data the relay stores."""
         ((packets, oldest, events, size),) = self._run(sql.LOAD)
         return RelayLoad(packets=packets, oldest=oldest, events=events, bytes=size)
 
     # -- waiting ---------------------------------------------------------------------------------------
 
     def wait(self, seconds: float) -> Changes:
-        """Wait until another host has changed something, `wake` is called, or the time is up."""
+        """Wait for a change by another host, a call of `wake`, or the end of the time. Return what has changed."""
         with self._translating():
             return self._listener.wait(self._connection.pgconn, seconds)
 
@@ -240,7 +240,7 @@ class PostgresRelay(StatementRunner):
 
 
 def _batches(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
-    """Yield the packets in order, in batches of limited size. A packet above the limit is in a batch alone."""
+    """Yield the packets in order, in batches. All bodies of a batch but the first have less than `_BATCH_BYTES`."""
     sizes = itertools.accumulate(len(item.body) for item in packets)
     groups = itertools.groupby(zip(sizes, packets, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
     for _, group in groups:

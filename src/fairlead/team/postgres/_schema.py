@@ -1,7 +1,7 @@
-"""Creates and upgrades the schema of a relay. Knows revisions, not what the tables are for.
+"""Creates and upgrades the schema of a relay. Knows revisions, but not what the tables are for.
 
 Hosts are upgraded one by one, so the schema may be one revision newer than a host expects. It may be one revision
-older if the role of the host may not upgrade it.
+older if the database role of the host has no right to upgrade it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from fairlead.team.postgres._connection import LimitedConnection
 
 REVISIONS: Final = ("0001", "0002")
-"""All revisions, oldest first. Repeated here, so that a current schema is recognized without importing Alembic."""
+"""All revisions, oldest first. Listed here, so that an up-to-date schema is recognized without importing Alembic."""
 UPGRADE_SECONDS: Final = 300.0
+"""How long a statement of an upgrade may take."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _UPGRADE_LOCK: Final = 0x666C_7465_616D_0001
@@ -44,7 +45,10 @@ Step = Literal["use", "upgrade", "use-or-upgrade", "create", "too-new"]
 
 
 def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
-    """Return what to do with a schema of the revision `current`; None if there is no schema."""
+    """Return what to do with a schema of the revision `current`, which is None if there is no schema.
+
+    `known` are the revisions that this version of Fairlead knows, oldest first.
+    """
     if current is None:
         return "create"
     if current not in known:
@@ -55,7 +59,11 @@ def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
 
 
 def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[], LimitedConnection]) -> str:
-    """Create or upgrade the schema if necessary, and return its revision."""
+    """Create or upgrade the schema if necessary, and return its revision.
+
+    `reconnect` opens a second connection, over which the schema is upgraded. Raises `RelayTooNew`, and `RelayRefused`
+    if the role may not upgrade a schema that this version cannot use.
+    """
     current = revision_of(connection)
     step = plan(current)
     if step == "use":
@@ -80,7 +88,7 @@ def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[]
 
 
 def revision_of(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
-    """Return the revision of the schema; None if there is none."""
+    """Return the revision of the schema; None if there is no schema."""
     row = connection.execute(_HAS_REVISION).fetchone()
     if not (row and row[0]):
         return None
@@ -89,7 +97,11 @@ def revision_of(connection: psycopg.Connection[tuple[object, ...]]) -> str | Non
 
 
 def upgrade(connection: LimitedConnection) -> None:
-    """Create the schema, or upgrade it to the newest revision, in one transaction. Other hosts wait until it ends."""
+    """Create the schema, or upgrade it to the newest revision, in one transaction.
+
+    Other hosts that upgrade it wait until the transaction ends. Changes the settings of the connection, which should be
+    closed afterwards. Raises errors of the driver.
+    """
     from sqlalchemy import create_engine
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import StaticPool
@@ -110,7 +122,7 @@ def _upgrade(transaction: Connection, current: str | None) -> None:
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
 
-    if plan(current) in {"use", "too-new"}:  # another host upgraded it meanwhile
+    if plan(current) in {"use", "too-new"}:  # another host has upgraded it in the meantime
         return
     if current is None:
         transaction.exec_driver_sql(_CREATE_SCHEMA)
@@ -123,7 +135,7 @@ def _upgrade(transaction: Connection, current: str | None) -> None:
 
 
 def scripts() -> ScriptDirectory:
-    """Return the migration steps as Alembic loads them."""
+    """Return Alembic's directory of the migrations."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory(str(_MIGRATIONS))
@@ -144,9 +156,9 @@ UPDATE {SCHEMA}.{REVISION_TABLE} SET version_num = '{REVISIONS[-1]}' WHERE versi
 
 
 def schema_sql(role: str = "fairlead") -> str:
-    """Return the SQL with which an administrator creates the schema for a role that cannot create one.
+    """Return the SQL with which an administrator creates the schema for a database role that may not create it.
 
-    The SQL also upgrades an older schema. It can be run repeatedly.
+    The SQL also upgrades an older schema, and grants the role its rights. It can be run repeatedly.
     """
     name = '"' + role.replace('"', '""') + '"'
     return "\n\n".join(

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class StatementRunner:
-    """A connection to the database of a relay. `timeout` limits connecting and each wait for the server, in seconds."""
+    """A connection to the database of a relay. Connecting, and all methods, raise only subclasses of `TeamError`.
+
+    `timeout` limits connecting and each wait for the server, in seconds.
+    """
 
     def __init__(self, url: str, timeout: float) -> None:
         self.location = describe(url)
+        """The name of the relay in messages: its URL without a password."""
         self._url = url
         self._timeout = timeout
         self._connection = connect(url, timeout)

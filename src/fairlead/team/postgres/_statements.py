@@ -1,4 +1,4 @@
-"""The SQL statements of the relay. Each is one round trip, and sends its own notifications.
+"""The SQL statements of the relay. Each is one round trip, and notifies the hosts that its change concerns.
 
 `%b` passes a value in binary form, which avoids encoding bytes as text.
 """
@@ -9,12 +9,12 @@ from typing import Final
 
 NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 HOST_CHANNEL: Final = "fairlead_host_"
-"""The prefix of the channel of one host; its id follows."""
+"""The prefix of the name of a host's channel. The host's id follows."""
 TEAM_CHANNEL: Final = "fairlead_team"
 LEASE_CHANNEL: Final = "fairlead_leases"
 PACKETS_NOTICE: Final = "parcels:"
 PROGRESS_NOTICE: Final = "progress:"
-"""The prefix of a notification to a host says what it is about. The id of the sender follows.
+"""`…_NOTICE`: the prefixes of a notification to a host, which say what it is about. The id of the sender follows.
 
 Older versions send only the id.
 """

@@ -1,4 +1,4 @@
-"""The tables of the relay, in the schema `fairlead`. Times are seconds since 1970 by the clock of the server."""
+"""The tables of the relay, in the schema `fairlead`. Times are Unix times by the clock of the server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ packets = Table(
     _bytes("signature"),
     _time("at"),
 )
-"""Packets that are not acknowledged yet. The columns of the key are in the order in which a target reads."""
+"""Packets that are not acknowledged yet. The order of the key's columns is that in which a target reads packets."""
 
 progress = Table(
     "progress",
@@ -82,7 +82,7 @@ progress = Table(
     _text("target", key=True),
     Column("seq", BigInteger, nullable=False),
 )
-"""Up to which number a target has applied the packets of an origin."""
+"""The number of the last packet of an origin that a target has applied."""
 
 certificates = Table(
     "certificates",
@@ -171,4 +171,4 @@ marks = Table(
     Column("segment", BigInteger, nullable=False),
     Column("position", BigInteger, nullable=False),
 )
-"""Up to where each host has copied its journal. Written in the same transaction as the events."""
+"""The position up to which each host has copied its journal. Written in the same transaction as the events."""

@@ -1,4 +1,4 @@
-"""Upgrades of a relay: one file per step, in `versions`. A released step never changes.
+"""The migrations of a relay's schema, one file for each, in `versions`. A released migration never changes.
 
-A step must leave the relay usable for the version of Fairlead before it: hosts are upgraded one by one.
+Hosts are upgraded one by one, so the previous version of Fairlead must still work after a migration.
 """

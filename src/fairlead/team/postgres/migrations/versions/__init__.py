@@ -1,1 +1,1 @@
-"""The steps, in the order of their names."""
+"""The migrations, which are applied in the order of their names."""

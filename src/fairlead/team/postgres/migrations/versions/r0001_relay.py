@@ -1,4 +1,4 @@
-"""Revision 1: the team and its hosts, parcels, certificates, snapshots and events."""
+"""Revision 1: the team and its hosts, packets, certificates, snapshots and events."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ _SCHEMA = "fairlead"
 
 
 def upgrade(op: Operations) -> None:
-    """Add tables, and columns with defaults, so that all statements of hosts with revision 1 still work."""
+    """Add tables, and columns with defaults. All statements of hosts that expect revision 1 still work."""
     _add_history(op)
     _add_leases(op)
 
 
 def _add_history(op: Operations) -> None:
-    """Add signatures of events, sessions with their statistics, and how far each host has copied its journal."""
+    """Add signatures of events, sessions with their statistics, and the positions up to which journals are copied."""
     for name, kind, default in (
         ("stage", sa.SmallInteger, "0"),
         ("text", sa.Text, "''"),
