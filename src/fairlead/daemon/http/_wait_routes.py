@@ -64,7 +64,10 @@ def wait_routes(daemon: Daemon) -> list[Route]:
     async def wake(request: Request) -> Response:
         event = request.path_params.get("event", "Stop")  # a launcher of version 0.1.0 sends wakes only for Stop
         hook = read_request(*read_target(event, request.url.query.encode()), request.headers.raw)
-        payload = await _body(request)
+        try:
+            payload = await _body(request)
+        except ValueError as error:
+            return _response(error_reply(BAD_REQUEST, str(error)))
         if hook.launched and not is_same_home(hook, home):
             return _response(error_reply(NOT_THIS_DAEMON, "this daemon serves another home"))
         return await _answer(daemon, lambda: daemon.idle.wake(payload, hook))
