@@ -1,4 +1,4 @@
-"""Hooks, the manager that calls them, hooks that run commands, and rules from files."""
+"""Hooks, the manager that calls them for events, hooks that run commands, and rules in files."""
 
 from fairlead.hooks._call import HookResult, HookRun
 from fairlead.hooks._command import CommandHook

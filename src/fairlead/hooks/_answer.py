@@ -1,7 +1,7 @@
-"""Reads a command's answer: the client's official output keys, and those of the hook-system document.
+"""Reads the answer of a command: JSON with the client's official keys, or with the snake-case keys of `HookOutput`.
 
 An invalid answer raises `CommandFailed`, and so denies on a gate. The client itself would allow the action for most
-invalid answers: text before the JSON, broken JSON, an unknown decision, a plain failure.
+invalid answers: text before the JSON, broken JSON, an unknown decision, a failure of the command.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BLOCKING_EXIT_CODE = 2
 _TEXT_IS_CONTEXT = frozenset({"SessionStart", "UserPromptSubmit", "UserPromptExpansion"})
-"""Events whose plain output the client adds to the model's context."""
+"""Events at which output that is not JSON is added to the model's context, as the client does it."""
 
 _TOP_LEVEL = {"terminalSequence"}
 _KEYS = frozenset(
@@ -26,7 +26,7 @@ _KEYS = frozenset(
         *("hookSpecificOutput", "permissionDecision"),
     }
 )
-"""Keys that only an answer has, and no other output."""
+"""Keys by which an object in the output is recognized as an answer."""
 
 _MAX_STARTS = 32
 _OUTPUT_KEYS = {"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"}
@@ -35,7 +35,10 @@ _PERMISSIONS = {"allow", "ask", "defer", "deny"}
 
 
 def read_answer(event: Event, exit_code: int, stdout: bytes, stderr: bytes) -> HookOutput:
-    """Convert the exit code and output of a command into a `HookOutput`."""
+    """Return the `HookOutput` for the exit code and the output of a command. `exit_code` is negative for a signal.
+
+    Raise `CommandFailed` if the command has failed, or its answer is invalid.
+    """
     errors = stderr.decode(errors="replace").strip()
     text = stdout.decode(errors="replace").strip("\ufeff \t\r\n")
     if exit_code == _BLOCKING_EXIT_CODE:
@@ -58,7 +61,10 @@ def _ending(exit_code: int) -> str:
 
 
 def _blocked(text: str, errors: str) -> HookOutput:
-    """Return the output for a command that blocks by its exit code. Its JSON may contain a message, or the reason."""
+    """Return the output for a command that blocks by its exit code.
+
+    The reason is `errors`, its stderr, or else that of the JSON in `text`, its stdout.
+    """
     try:
         answer = _answer(_parsed(text), None)
     except CommandFailed:
@@ -72,10 +78,10 @@ def _blocked(text: str, errors: str) -> HookOutput:
 
 
 def _document(text: str, event: Event) -> dict[str, Any] | None:
-    """Return the JSON object in the output; `None` if it is plain text or empty.
+    """Return the JSON object in the output; `None` if the output is plain text or empty.
 
-    A program may print log lines before its answer. Text that contains the keys of an answer but is not valid raises
-    `CommandFailed`, unless the event accepts any text as context.
+    A program may print log lines before its answer. Raise `CommandFailed` for text that looks like an answer but is not
+    valid JSON, unless the event accepts any text as context.
     """
     if text.startswith("{"):
         return _parsed(text)
@@ -92,7 +98,7 @@ def _document(text: str, event: Event) -> dict[str, Any] | None:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Yield the first positions at which a JSON object may start."""
+    """Yield the first `_MAX_STARTS` positions at which a JSON object may start."""
     start = text.find("{")
     for _ in range(_MAX_STARTS):
         if start == -1:
@@ -116,7 +122,7 @@ def _answer(document: dict[str, Any], event: Event | None) -> HookOutput:
 
 
 def _document_output(document: dict[str, Any]) -> HookOutput:
-    """Read the keys of the hook-system document."""
+    """Return the output in the snake-case keys, which are the fields of `HookOutput`."""
     continues = _flag(document, "continue_execution")
     return HookOutput(
         continue_execution=continues is not False,
@@ -129,7 +135,7 @@ def _document_output(document: dict[str, Any]) -> HookOutput:
 
 
 def _client_output(document: dict[str, Any]) -> HookOutput:
-    """Read the client's keys at the top level."""
+    """Return the output in the client's keys at the top level."""
     output = HookOutput(
         suppress_logging=_flag(document, "suppressOutput") or False,
         system_message=_text(document, "systemMessage"),
@@ -147,7 +153,7 @@ def _client_output(document: dict[str, Any]) -> HookOutput:
 
 
 def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutput:
-    """Read the client's keys that are specific to an event."""
+    """Return the output in the client's keys for one event, which are below `hookSpecificOutput`."""
     specific = _object(document, "hookSpecificOutput") or {}
     named = _text(specific, "hookEventName")
     if event is not None and named is not None and named != event.event_name:
@@ -165,7 +171,7 @@ def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutpu
 
 
 def _request(specific: dict[str, Any]) -> HookOutput:
-    """Read the decision about a PermissionRequest."""
+    """Return the output in `decision`, the answer to a PermissionRequest."""
     decision = _object(specific, "decision")
     if decision is None:
         return HookOutput.allow()
@@ -178,9 +184,9 @@ def _request(specific: dict[str, Any]) -> HookOutput:
 
 
 def _verdict(permission: str, reason: str | None, message: str | None = None) -> HookOutput:
-    """Return the output for a permission decision.
+    """Return the output for a permission: "allow", "ask", "defer" or "deny".
 
-    A denial without a reason gets the message to the user as its reason, because plugins put it there.
+    The reason of a denial without one is `message`, the message to the user, because plugins put it there.
     """
     if permission == "deny":
         return HookOutput.deny(reason or message or "denied by a command that gave no reason")

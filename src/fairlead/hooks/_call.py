@@ -1,7 +1,7 @@
-"""The call loop: one generator over plain data that knows no manager, no clock and no event loop.
+"""The call loop, a generator that is independent of managers, clocks and event loops.
 
-It yields the hook to call, and the caller sends the result. So sync and async callers share every rule: order, phases,
-when to stop, what a failure means, how outputs merge.
+It yields the hook to call, and the caller sends the result back. So all rules are the same for sync and async callers:
+the order, the phases, when to stop, what a failure means, and how outputs are merged.
 """
 
 from __future__ import annotations
@@ -29,16 +29,22 @@ class HookRun(msgspec.Struct, frozen=True):
 
     name: str
     outcome: Outcome
+    """`skipped` for a hook that was not called because the event was blocked already."""
     seconds: float = 0.0
+    """How long the call took."""
     error: Exception | None = None
+    """Why the hook failed; `None` if it did not."""
 
 
 class HookResult(msgspec.Struct, frozen=True):
-    """The result of an event: the merged output, the event with its rewritten input, and one entry per hook."""
+    """The result of firing an event."""
 
     output: HookOutput
+    """The merged outputs of all hooks but observers."""
     event: Event
+    """The event, with the input that hooks have rewritten."""
     runs: Sequence[HookRun] = ()
+    """The outcome of each hook that matched, in order."""
 
     @property
     def blocked(self) -> bool:
@@ -47,27 +53,32 @@ class HookResult(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str | None:
-        """The reason of the block or of the permission."""
+        """The reason for the block or the permission; `None` if there is none."""
         return self.output.reason
 
     @property
     def failures(self) -> tuple[HookRun, ...]:
-        """The hooks that failed."""
+        """The runs of the hooks that failed."""
         return tuple(run for run in self.runs if run.error is not None)
 
 
 class CallResult(msgspec.Struct, frozen=True):
-    """The result of one call, sent back to the call loop."""
+    """The result of calling one hook, which the caller sends to the call loop."""
 
     answer: Any = None
+    """What the hook has returned. It may be invalid."""
     error: Exception | None = None
+    """Why the hook failed; `None` if it returned."""
     seconds: float = 0.0
 
 
 def call_hooks(
     hooks: Sequence[RegisteredHook], event: Event
 ) -> Generator[tuple[RegisteredHook, Event], CallResult, HookResult]:
-    """Call hooks for an event. They must be matched and sorted already, except for matchers that are functions."""
+    """Yield each hook to call with the event for it, expect its `CallResult` to be sent, and return the merged result.
+
+    `hooks` must be sorted, and match the event; only matchers that are functions are called here.
+    """
     freeze(event)
     output = HookOutput.allow()
     runs: list[HookRun] = []
@@ -98,7 +109,10 @@ def call_hooks(
 
 
 def _match(hook: RegisteredHook, event: Event) -> CallResult | Literal[False] | None:
-    """Call a matcher that is a function: `False` skips the hook, `CallResult` reports that it raised."""
+    """Call a matcher that is a function.
+
+    Return `None` to call the hook, `False` to skip it, and a `CallResult` with the error if the matcher has raised one.
+    """
     try:
         return None if hook.matches is None or hook.matches(event) else False
     except Exception as error:  # a matcher that fails counts as a hook that fails
@@ -106,7 +120,10 @@ def _match(hook: RegisteredHook, event: Event) -> CallResult | Literal[False] | 
 
 
 def freeze(event: Event) -> None:
-    """Replace the tool's input with an equal, read-only copy."""
+    """Replace the tool's input of an event, if it has one, with an equal, read-only copy.
+
+    This changes the event itself.
+    """
     tool_input = getattr(event, "tool_input", None)
     if tool_input is not None and type(tool_input) is not ReadOnlyDict:
         try:
@@ -131,9 +148,9 @@ def _unusable(answer: Any, *, may_rewrite: bool) -> Exception | None:
 
 
 def _denial(hook: RegisteredHook, event: Event, error: Exception) -> HookOutput:
-    """Return the denial for a hook that failed.
+    """Return the denial because of a hook that failed.
 
-    Some clients ignore a denial of this event and only show its reason. Then the reason does not say "denied".
+    Its reason states that the event is denied, unless the client only shows the reason of such a denial and goes on.
     """
     from fairlead.clients import client_or_default
 
@@ -143,7 +160,7 @@ def _denial(hook: RegisteredHook, event: Event, error: Exception) -> HookOutput:
 
 
 def describe(error: Exception) -> str:
-    """Return an error as one line. The type is added, except to a `HookFailure`."""
+    """Return an error as a text, with its type unless it is a `HookFailure`."""
     if isinstance(error, HookFailure):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,4 +1,4 @@
-"""A hook that runs a command: the event's payload on its stdin, the answer on its stdout."""
+"""`CommandHook`, which runs a command that reads the event's payload from stdin and writes its answer to stdout."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 
 
 class CommandHook(Hook):
-    """Runs a command at each event: by a shell, or, if `args` is given, directly.
+    """Runs a command at each event, by a shell, or directly if `args` are given.
 
-    The command gets the client's payload on its stdin, with the event's name also under `event`, and `EVENT` in its
-    environment. Exit code 2 blocks with stderr as the reason. Exit code 0 without output allows. Any other exit code is
-    a failure of the hook. The command runs in its own process group, which is killed at the timeout.
+    The command gets the client's payload on its stdin, with the event's name in snake case added as `event`, and that
+    name as `EVENT` in its environment. Exit code 2 blocks, with stderr as the reason. Exit code 0 without output
+    allows. Any other exit code is a failure of the hook, unless the output blocks. The command runs in a process group
+    of its own, which is killed at the timeout.
     """
 
     keeps_deadline = True
@@ -46,7 +47,12 @@ class CommandHook(Hook):
         condition: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """`command` is a shell script, or a program if there are `args`. `condition` is a tool call: `Bash(git *)`."""
+        """Create a hook; the arguments that `Hook` has are described there.
+
+        Raise `RegistrationError` for a blank command. `command` is a script for `shell` (/bin/sh by default), or with
+        `args` the program to run. `condition` limits it to some tool calls, such as `Bash(git *)`. `env` has additional
+        environment variables.
+        """
         if not command.strip():
             raise RegistrationError(f"hook {name!r}: the command is empty")
         self.name = name
@@ -62,7 +68,10 @@ class CommandHook(Hook):
         self.env = dict(env or {})
 
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
-        """Run the command and return its answer. With a condition, it runs only for tool calls that meet it."""
+        """Run the command and return its answer. If the event does not meet the condition, allow it without running.
+
+        Raise `HookTimeout` or `CommandFailed` if the command is not in time or fails.
+        """
         if self.condition is not None and not meets_condition(event, self.condition):
             return HookOutput.allow()
         from fairlead.hooks._answer import read_answer
@@ -88,14 +97,14 @@ class CommandHook(Hook):
 
 
 def stdin_for(event: Event) -> bytes:
-    """Return the stdin of a command: the client's payload, with the event's name also under `event`."""
+    """Return the stdin of a command: the client's payload, with the event's name in snake case added as `event`."""
     payload = to_payload(event)
     payload.setdefault("event", snake_case(event.event_name))  # FileChanged has an `event` of its own
     return encode_json(payload)
 
 
 def _filled(part: str, env: Mapping[str, str], client: str) -> str:
-    """Replace the placeholders `${…}` of the project and plugin folders, as the client does: no shell expands them."""
+    """Return an argument with the project's and the plugin's folders put in for `${…}`, because no shell does that."""
     from fairlead.clients import client_or_default
 
     variables = client_or_default(client).variables
@@ -104,7 +113,7 @@ def _filled(part: str, env: Mapping[str, str], client: str) -> str:
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:
-    """Return the caller's working directory, else the agent's if it still exists."""
+    """Return the caller's working directory, or else the agent's; `None` if that does not exist any more."""
     if ctx.cwd and ctx.cwd != event.cwd:
         return ctx.cwd
     return event.cwd if event.cwd and os.path.isdir(event.cwd) else None

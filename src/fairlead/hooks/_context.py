@@ -1,4 +1,4 @@
-"""`HookContext`: the caller's data for hooks, and the token by which it cancels them."""
+"""`HookContext`: what the caller passes to hooks beside the event, with the token by which it cancels them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from fairlead.process import CancellationToken
 
 
 class HookContext(msgspec.Struct, frozen=True):
-    """The context of one event. All hooks share it; it is immutable."""
+    """The context of one event. It is immutable. Each hook gets it with its own deadline."""
 
     session_id: str
     cancellation: CancellationToken = msgspec.field(default_factory=CancellationToken)
+    """Cancelled when the caller no longer waits."""
     cwd: str | None = None
+    """The caller's working directory; `None` if it is not known."""
     env: dict[str, str] = {}
-    """Environment variables that commands get in addition to those of this process."""
+    """The caller's environment variables for hooks. Commands get them in addition to those of this process."""
     deadline: float | None = None
-    """A time of `time.monotonic()` by which every hook must have returned, whatever its own timeout."""
+    """The time of `time.monotonic()` by which a hook must have returned, whatever its timeout; `None` for no limit."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether the caller no longer waits. A long-running hook should check this."""
+        """Whether the caller no longer waits. A hook that runs for a long time should check this."""
         return self.cancellation.cancelled

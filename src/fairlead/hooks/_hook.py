@@ -1,4 +1,4 @@
-"""The definition of a hook: its name, its events, when it runs, and what it returns."""
+"""The definition of hooks, and their validation at registration."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fairlead.hooks._context import HookContext
 from fairlead.hooks._match import Matcher, check_subjects, compile_matcher, is_on_subject
 
 Phase = Literal["rewrite", "check", "observe"]
-"""Rewrites run first, so that no input is changed after a check; observers run last, even after a block."""
+"""When a hook runs: `rewrite` first, so that no input changes after a `check`; `observe` last, even after a block."""
 
 PHASES: tuple[Phase, ...] = ("rewrite", "check", "observe")
 
 DEFAULT_TIMEOUT = 60.0
-"""Seconds."""
+"""Seconds that a hook may run if it sets no timeout."""
 
 Answer: TypeAlias = "HookOutput | None"
 Handler: TypeAlias = Callable[[Any, HookContext], "Answer | Awaitable[Answer]"]
@@ -28,28 +28,36 @@ Handler: TypeAlias = Callable[[Any, HookContext], "Answer | Awaitable[Answer]"]
 _CO_VARARGS, _CO_COROUTINE = 0x04, 0x80  # as in `inspect`, which is slower to import than this whole package
 _WITH_CONTEXT = 2  # parameters: the event and the context
 _CONTEXT_NAMES = frozenset({"ctx", "context", ""})
-"""A second parameter with a default is the context only if it has such a name: `lambda event, n=n: …` is valid."""
+"""The names, without underscores, by which a second parameter with a default is recognized as the context.
+
+Others keep their default, as in `lambda event, n=n: …`.
+"""
 
 
 class Hook:
-    """Base class of hooks. Override `execute`, sync or `async`, and the attributes that differ."""
+    """The base class of hooks. Override `execute`, as a sync or async method, and the attributes that differ."""
 
     name: str = ""
-    """Unique in a manager; by default the name of the class."""
+    """The name, unique in a manager; "" for the name of the class."""
     events: Iterable[type[Event] | HookEvent] = ()
-    """The events that the hook is called for. `Event` means all events."""
+    """The events for which the hook is called. `Event` means all events."""
     matcher: Matcher | None = None
+    """A pattern on the event's subject, or a function of the event; `None` for every event of `events`."""
     timeout: float = DEFAULT_TIMEOUT
+    """Seconds that one call may take. The manager's timeout also applies."""
     priority: int = 0
-    """Higher runs first. Hooks of the same priority run in the order of registration."""
+    """Within a phase, hooks of a higher priority run first.
+
+    With the same one, they run in the order of registration.
+    """
     phase: Phase = "check"
     inline: bool = False
-    """Run a sync `execute` in the caller's thread: faster, but its timeout cannot be enforced."""
+    """Whether a sync `execute` runs in the caller's thread. This is faster, but its timeout is not enforced."""
     keeps_deadline: bool = False
-    """`execute` itself returns by `ctx.deadline`, so the manager enforces no timeout."""
+    """Whether `execute` returns by `ctx.deadline` on its own, so that the manager need not enforce the timeout."""
 
     def execute(self, event: Any, ctx: HookContext) -> Answer | Awaitable[Answer]:
-        """Return an output for the event; `None` means no opinion. An exception denies on a gate."""
+        """Return the output for an event; `None` for no opinion. An exception denies the event if it can be blocked."""
         raise NotImplementedError
 
 
@@ -58,19 +66,21 @@ class RegisteredHook(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     call: Handler
+    """Takes the event and the context, whatever the hook itself takes."""
     events: tuple[type[Event], ...]
     matches: Callable[[Event], bool] | None
     """The compiled matcher; `None` accepts all `events`."""
     on_subject: bool
-    """The matcher depends on the subject only, so its result can be cached."""
+    """Whether the matcher depends on the event's subject only, so that its result can be cached."""
     priority: int
     timeout: float
     phase: int
+    """The index in `PHASES`."""
     is_async: bool
     inline: bool
     keeps_deadline: bool
     may_rewrite: bool = True
-    """False in a strict manager for hooks of the phases after `rewrite`."""
+    """Whether the hook may change the tool's input. `False` in a strict manager for the phases after `rewrite`."""
 
 
 def validate_hook(
@@ -85,7 +95,11 @@ def validate_hook(
     inline: bool = False,
     keeps_deadline: bool = False,
 ) -> RegisteredHook:
-    """Return a validated hook. Hooks are validated at registration, never when they are called."""
+    """Return a hook that was validated. Raise `RegistrationError` or `MatcherError` if an argument is invalid.
+
+    `function` takes the event, and optionally the context; it may be async. The other arguments are the attributes of
+    `Hook`.
+    """
     owner = f"hook {name!r}"
     types = validate_events(events, owner)
     if phase not in PHASES:
@@ -110,7 +124,7 @@ def validate_hook(
 
 
 def validate_timeout(timeout: object, owner: str) -> float:
-    """Validate a timeout."""
+    """Return a timeout as float. Raise `RegistrationError`, which names `owner`, unless it is a number above 0."""
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         raise RegistrationError(f"{owner}: timeout must be a number of seconds above 0, not {timeout!r}")
     return float(timeout)
@@ -123,7 +137,10 @@ def check_kind(kind: HookEvent, event: Event) -> None:
 
 
 def validate_events(events: Iterable[type[Event] | HookEvent], owner: str) -> tuple[type[Event], ...]:
-    """Validate the events of a hook."""
+    """Return the types of events.
+
+    Raise `RegistrationError`, which names `owner`, if there are none or one is invalid.
+    """
     if not isinstance(events, list | tuple | set | frozenset):
         raise RegistrationError(f"{owner}: events must be a list or tuple of event types, not {events!r}")
     if not events:
@@ -143,7 +160,10 @@ def _event_type(event: object, owner: str) -> type[Event]:
 
 
 def _adapted(function: Callable[..., Any], owner: str) -> tuple[Handler, bool]:
-    """Return a handler that accepts the context, and whether it is async."""
+    """Return a handler that takes the event and the context, and whether the function is async.
+
+    Raise `RegistrationError`, which names `owner`, if the function cannot be called so.
+    """
     if not callable(function):
         raise RegistrationError(f"{owner}: {function!r} cannot be called")
     target, bound, bound_names = _target(function)
@@ -154,7 +174,10 @@ def _adapted(function: Callable[..., Any], owner: str) -> tuple[Handler, bool]:
 
 
 def _target(function: Any) -> tuple[Any, int, set[str]]:
-    """Return the Python function behind a callable, the number of bound arguments, and the bound keywords."""
+    """Return the Python function behind a callable, the number of its bound arguments, and its bound keywords.
+
+    For a builtin, the first part is not a Python function, or `None`.
+    """
     bound, bound_names = 0, set[str]()
     while isinstance(function, partial):
         bound += len(function.args)
@@ -188,7 +211,10 @@ def _with_context(function: Any, target: FunctionType, bound: int, bound_names: 
 
 
 def _adapted_builtin(function: Callable[..., Any]) -> Handler:
-    """Adapt a builtin function by its signature."""
+    """Return a handler for a function that is not written in Python.
+
+    Its signature, if known, decides what it is given.
+    """
     from inspect import signature
 
     try:

@@ -1,4 +1,4 @@
-"""The time limits of hooks, and the errors of hooks that do not return in time."""
+"""The time limits of hooks, their cancellation, and the errors of hooks that do not return in time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 
 def time_left(hook: RegisteredHook, ctx: HookContext, cap: float) -> float:
-    """Return the hook's timeout, limited by the manager's timeout and by the caller's deadline."""
+    """Return the seconds that a hook may take: its timeout, limited by `cap` and by the deadline of `ctx`.
+
+    This is 0 or less if no time is left. `cap` is the manager's timeout.
+    """
     timeout = min(hook.timeout, cap)
     return timeout if ctx.deadline is None else min(timeout, ctx.deadline - monotonic())
 
 
 def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
-    """Return an error if it is too late to call a hook; `None` if it can be called."""
+    """Return the error if it is too late to call a hook; `None` if it can be called.
+
+    `timeout` is the time that is left.
+    """
     if ctx.cancelled:
         return HookCancelled("the caller no longer waits")
     if timeout <= 0:
@@ -34,7 +40,7 @@ def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
 
 
 def as_failure(raised: BaseException) -> Exception:
-    """Return the `Exception` for anything that a hook raised: `exit()` in a hook must not end the process."""
+    """Return an `Exception` for what a hook has raised, so that `exit()` in a hook does not end the process."""
     if isinstance(raised, Exception) and not isinstance(
         raised, StopIteration
     ):  # futures and generators cannot propagate StopIteration
@@ -48,13 +54,16 @@ def timeout_error(timeout: float) -> HookTimeout:
 
 
 def with_deadline(ctx: HookContext, timeout: float) -> HookContext:
-    """Return the context with the hook's own deadline."""
+    """Return the context for one hook, with a deadline in `timeout` seconds."""
     return msgspec.structs.replace(ctx, deadline=monotonic() + timeout)
 
 
 @contextmanager
 def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
-    """Yield a context for a hook in a thread. It is cancelled if the event is cancelled, or this hook is abandoned."""
+    """Yield a context for one hook that runs in a thread.
+
+    Its token is cancelled if the token of `ctx` is, and if the block raises, because then nobody waits for the hook.
+    """
     token = _HookToken(ctx.cancellation)
     undo = ctx.cancellation.on_cancel(token.cancel_this)
     try:
@@ -67,7 +76,7 @@ def own_cancellation(ctx: HookContext) -> Iterator[HookContext]:
 
 
 class _HookToken(CancellationToken):
-    """The cancellation token of one hook. `cancel` cancels the caller's token, and so all hooks of the event."""
+    """The cancellation token of one hook, which is also cancelled with the caller's."""
 
     __slots__ = ("_caller_token",)
 
@@ -76,7 +85,7 @@ class _HookToken(CancellationToken):
         self._caller_token = caller_token
 
     def cancel(self) -> None:
-        """Cancel all hooks of the event."""
+        """Cancel the caller's token, and so all hooks of the event."""
         self._caller_token.cancel()
 
     def cancel_this(self) -> None:

@@ -1,4 +1,4 @@
-"""Registers hooks and calls them for events."""
+"""`HookManager`, which registers hooks and calls them for events."""
 
 from __future__ import annotations
 
@@ -44,29 +44,32 @@ _REWRITE = PHASES.index("rewrite")
 
 
 class HookOptions(TypedDict, total=False):
-    """The options of a registered function. They are the attributes of `Hook`."""
+    """The options of a function that is registered as a hook. They are attributes of `Hook`, and `replace`."""
 
     name: str
-    """Unique in a manager; by default the function's name."""
+    """The name, unique in a manager; by default that of the function."""
     matcher: Matcher | None
-    """A pattern on the event's subject, or a function of the event."""
+    """A pattern on the event's subject, or a function of the event; by default all subjects match."""
     priority: int
-    """Higher runs first. Hooks of the same priority run in the order of registration."""
+    """Within a phase, hooks of a higher priority run first.
+
+    With the same one, they run in the order of registration.
+    """
     timeout: float
-    """Seconds, at most the manager's timeout."""
+    """Seconds that one call may take, at most the manager's timeout, which is the default."""
     phase: Phase
-    """`rewrite`, `check` or `observe`."""
+    """`rewrite`, `check` (the default) or `observe`."""
     inline: bool
-    """Run a sync function in the caller's thread: faster, but its timeout cannot be enforced."""
+    """Whether a sync function runs in the caller's thread. This is faster, but its timeout is not enforced."""
     replace: bool
-    """Replace a hook of the same name."""
+    """Whether to replace a hook of the same name, instead of raising `RegistrationError`."""
 
 
 class Registration:
-    """A registered hook. `remove()` it, or use it as a context manager that removes it on exit."""
+    """A registered hook. Call `remove`, or use it as a context manager, to remove the hook."""
 
     def __init__(self, manager: HookManager, hook: RegisteredHook) -> None:
-        """Created by the methods of `HookManager`."""
+        """Created by the methods of `HookManager` that register hooks."""
         self._manager = manager
         self._hook = hook
 
@@ -76,7 +79,7 @@ class Registration:
         return self._hook.name
 
     def remove(self) -> bool:
-        """Remove the hook; return `False` if it was removed before."""
+        """Remove the hook. Return `False` if it was removed or replaced before."""
         return self._manager._drop(lambda hook: hook is self._hook)  # noqa: SLF001 - same module
 
     def __enter__(self) -> Self:
@@ -89,7 +92,7 @@ class Registration:
 
 
 class Decorator(Protocol[E]):
-    """The decorator that `on` returns. It registers a function that takes the event, and optionally the context."""
+    """The decorator that `on` returns. It registers a function, which takes the event and optionally the context."""
 
     @overload
     def __call__(self, function: Callable[[E, HookContext], R]) -> Callable[[E, HookContext], R]: ...
@@ -98,7 +101,7 @@ class Decorator(Protocol[E]):
 
 
 class _MatchedHooks:
-    """The hooks that match an event type and subject, in order."""
+    """The hooks that may match an event type and subject, in order. Matchers that are functions are not called yet."""
 
     __slots__ = ("async_timeout", "calls", "hooks", "quick_timeout")
 
@@ -108,13 +111,16 @@ class _MatchedHooks:
         timeouts = {hook.timeout for hook in self.hooks}
         shared = timeouts.pop() if len(timeouts) == 1 else None
         self.quick_timeout = shared if all(map(is_quick, self.hooks)) else None
-        """The common timeout of the hooks; `None` if they have different ones, or one is not quick."""
+        """The common timeout of the hooks in seconds; `None` if they have different ones, or not all are `is_quick`."""
         self.async_timeout = shared if all(map(is_quick_async, self.hooks)) else None
-        """The common timeout of the hooks; `None` if they have different ones, or one is not async."""
+        """The common timeout in seconds; `None` if they have different ones, or not all are `is_quick_async`."""
 
 
 class _HookIndex:
-    """All hooks in order, with a cache of the matching ones by event type and subject. Recreated at registration."""
+    """All hooks of a manager in order, with a cache of those that may match by event type and subject.
+
+    It is replaced when a hook is registered or removed.
+    """
 
     __slots__ = ("cache", "hooks")
 
@@ -138,12 +144,12 @@ def _may_match(hook: RegisteredHook, event: Event) -> bool:
 
 
 class HookManager:
-    """Registers hooks and fires events. Safe to use from several threads and tasks."""
+    """Registers hooks and fires events. Thread-safe, and usable by several tasks at once."""
 
     def __init__(self, *, timeout: float = DEFAULT_TIMEOUT, strict: bool = False) -> None:
-        """Create a manager. Each hook may run for at most `timeout` seconds.
+        """Create a manager without hooks. Each hook may run for at most `timeout` seconds.
 
-        With `strict`, a hook of another phase than `rewrite` fails if it changes a tool's input. So no input can be
+        With `strict`, a hook fails if it changes a tool's input in another phase than `rewrite`. So no input can be
         changed after it was checked.
         """
         self.timeout = validate_timeout(timeout, "the manager")
@@ -154,7 +160,11 @@ class HookManager:
     # -- registration ----------------------------------------------------------------------------------
 
     def register(self, hook: Hook, *, replace: bool = False) -> Registration:
-        """Register an instance of `Hook`."""
+        """Register a hook. With `replace`, replace one of the same name.
+
+        Raise `RegistrationError` if an attribute of the hook is invalid or its name is taken, and `MatcherError` for an
+        invalid matcher.
+        """
         name = hook.name or type(hook).__name__
         registered = validate_hook(
             hook.execute,
@@ -180,7 +190,10 @@ class HookManager:
     @overload
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Decorator[Any]: ...
     def on(self, *events: type[Event], **options: Unpack[HookOptions]) -> Any:
-        """Return a decorator that registers a function for these events. `Event` means all events."""
+        """Return a decorator that registers a function for these events. `Event` means all events.
+
+        Raise `RegistrationError` or `MatcherError` as `register` does. The decorator returns the function unchanged.
+        """
         validate_events(events, "on")  # here, because a bare `@hooks.on` would replace the function
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,14 +203,21 @@ class HookManager:
         return register
 
     def add(self, function: Callable[..., Any], *events: type[Event], **options: Unpack[HookOptions]) -> Registration:
-        """Register a sync or async function for these events, with the options of `on`."""
+        """Register a sync or async function for these events.
+
+        Raise `RegistrationError` or `MatcherError` as `register`.
+        """
         merged: dict[str, Any] = {"timeout": self.timeout, **options}
         replace = merged.pop("replace", False)
         name = merged.pop("name", None) or getattr(function, "__name__", type(function).__name__)
         return self._add(validate_hook(function, events, name=name, **merged), replace=replace)
 
     def include(self, other: HookManager, *, prefix: str = "") -> list[Registration]:
-        """Register the current hooks of another manager, limited by its timeout. `prefix` is put before their names."""
+        """Register the hooks that another manager has now, each limited by that manager's timeout.
+
+        `prefix` is put before their names. Raise `RegistrationError` if a name is taken; the hooks before that one stay
+        registered.
+        """
         return [
             self._add(
                 msgspec.structs.replace(hook, name=prefix + hook.name, timeout=min(hook.timeout, other.timeout)),
@@ -219,7 +239,7 @@ class HookManager:
         return [hook.name for hook in self._index.hooks]
 
     def hooks_for_event(self, event: HookEvent | type[Event]) -> list[str]:
-        """Return the names of the hooks for an event type, regardless of their matchers."""
+        """Return the names of the hooks for an event type in their order, whatever their matchers."""
         kind = event.type if isinstance(event, HookEvent) else event
         return [hook.name for hook in self._index.hooks if issubclass(kind, hook.events)]
 
@@ -249,7 +269,11 @@ class HookManager:
     # -- firing ----------------------------------------------------------------------------------------
 
     async def fire(self, event: Event, ctx: HookContext | None = None) -> HookResult:
-        """Call every hook that matches the event, in order, and return the merged result."""
+        """Call the hooks that match an event, in order, and return the merged result.
+
+        Once the event is blocked, only observers are called. A hook that fails denies an event that can be blocked;
+        other failures are logged. `ctx` is by default a new context with the event's session and working directory.
+        """
         matched = self._index.for_event(event)
         if not matched.hooks:
             return HookResult(NO_OPINION, event)
@@ -270,7 +294,10 @@ class HookManager:
     async def _await_rest(
         self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call the remaining hooks. `called` is the result of the first one, if it was called already."""
+        """Call hooks that were not called yet.
+
+        `called` is the result of the first of them, if it was called already.
+        """
         from fairlead.hooks._async import call_async
 
         calls = call_hooks(hooks, event)
@@ -283,7 +310,7 @@ class HookManager:
             return _log_failures(stop.value, hooks)
 
     def fire_sync(self, event: Event, ctx: HookContext | None = None) -> HookResult:
-        """Fire an event like `fire`, without an event loop. Imports asyncio only if a hook is async."""
+        """Fire an event like `fire`, from sync code. `asyncio` is imported only if a hook is async."""
         matched = self._index.for_event(event)
         if not matched.hooks:
             return HookResult(NO_OPINION, event)
@@ -302,7 +329,10 @@ class HookManager:
     def _call_rest(
         self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call the remaining hooks. `called` is the result of the first one, if it was called already."""
+        """Call hooks that were not called yet.
+
+        `called` is the result of the first of them, if it was called already.
+        """
         calls = call_hooks(hooks, event)
         try:
             hook, current = next(calls)
@@ -313,7 +343,7 @@ class HookManager:
             return _log_failures(stop.value, hooks)
 
     async def execute(self, kind: HookEvent, event: Event, ctx: HookContext | None = None) -> HookOutput:
-        """Fire an event, which must be of the given kind, and return only the merged output."""
+        """Fire an event, and return only the merged output. Raise `PayloadError` if it is not of the given kind."""
         check_kind(kind, event)
         return (await self.fire(event, ctx)).output
 
@@ -323,7 +353,7 @@ def _context_of(event: Event) -> HookContext:
 
 
 def _log_failures(result: HookResult, hooks: tuple[RegisteredHook, ...]) -> HookResult:
-    """Log the failures that did not deny the event, and return the result."""
+    """Log the failures of hooks that have not denied the event, and return the result."""
     for run in result.failures:
         if not result.event.can_block or any(hook.name == run.name and hook.phase == OBSERVE for hook in hooks):
             _log(run, result.event)

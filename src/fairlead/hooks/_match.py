@@ -1,4 +1,4 @@
-"""Matchers in the client's syntax, compiled once at registration, and conditions on tool calls."""
+"""Matchers in the client's syntax, which are compiled at registration, and conditions on tool calls."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     from fairlead.events import Event
 
 Matcher: TypeAlias = "str | re.Pattern[str] | Callable[[Event], bool]"
-"""A pattern on the event's subject, or a function of the event."""
+"""A pattern on the event's subject, or a function that returns whether an event matches."""
 
 _CONDITION = re.compile(r"([\w*.-]+)(?:\((.*)\))?", re.DOTALL)
 _COMMAND_STARTS = re.compile(r"&&|\|\||[;|&\n(`{]|\$\(")
-"""The separators after which another command may start. A false positive only causes an unneeded check."""
+"""The separators after which another command may start. They also match in other places, which does no harm."""
 _ASSIGNMENTS = re.compile(r"(?:\w+=\S*\s+)+")
 _PLAIN = re.compile(r"[A-Za-z0-9_\- ,|]*")
 
 
 def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
-    """Compile a matcher into a test of events; `None` accepts every event.
+    """Return a function that tests whether an event matches; `None` if every event does.
 
-    `None`, `""` and `"*"` accept all. A matcher of letters, digits, `_`, `-`, blanks, commas and bars is a list of
-    exact names. Anything else is a regular expression, searched anywhere in the subject.
+    `None`, `""` and `"*"` match every event. A text of only letters, digits, `_`, `-`, blanks, commas and bars is a
+    list of exact names, separated by commas or bars. Any other text is a regular expression that is searched in the
+    subject. Raise `MatcherError` if the matcher is invalid.
     """
     if matcher is None or (isinstance(matcher, str) and matcher.strip() in {"", "*"}):
         return None
@@ -49,12 +50,12 @@ def compile_matcher(matcher: Matcher | None) -> Callable[[Event], bool] | None:
 
 
 def is_on_subject(matcher: Matcher | None) -> bool:
-    """Return whether the matcher depends on the event's subject only."""
+    """Return whether the result of a matcher depends on the event's subject only. It does unless it is a function."""
     return matcher is None or isinstance(matcher, str | re.Pattern)
 
 
 def check_subjects(matcher: Matcher | None, events: Iterable[type[Event]]) -> None:
-    """Raise `MatcherError` for a matcher on an event without a subject, because it would never match or be ignored."""
+    """Raise `MatcherError` if a matcher is a pattern and one of the events has no subject that it could match."""
     if not is_on_subject(matcher) or compile_matcher(matcher) is None:
         return
     for event in events:
@@ -71,7 +72,7 @@ def _names(matcher: str) -> Callable[[Event], bool]:
 
 
 def _other_name(event: Event) -> str:
-    """Return the other name of a tool that the client has renamed, because matchers may have either name."""
+    """Return the other name of a tool that the client has renamed, because a matcher may have either; "" for none."""
     if event.tool_name is None:
         return ""
     from fairlead.clients import client_or_default
@@ -90,14 +91,14 @@ def _regex(matcher: str) -> re.Pattern[str]:
 
 
 def is_tool_condition(text: str) -> bool:
-    """Return whether a text is a condition: the name of a tool, optionally with a pattern in parentheses."""
+    """Return whether a text has the form of a condition: the name of a tool, maybe with a pattern in parentheses."""
     return _CONDITION.fullmatch(text.strip()) is not None
 
 
 def meets_condition(event: Event, condition: str) -> bool:
     """Return whether an event is a tool call that meets a condition such as `Bash(git *)` or `Edit(src/**)`.
 
-    The pattern of a shell tool is compared with each command of the line, the pattern of another tool with its paths.
+    The pattern must match one of the commands in the line of a shell tool, or one of the paths of another tool.
     """
     match = _CONDITION.fullmatch(condition.strip())
     tool_input = getattr(event, "tool_input", None)

@@ -1,6 +1,6 @@
-"""The fast path for hooks that return no opinion, as nearly all do: a simple loop, whose report is created on demand.
+"""The fast path for hooks that return no opinion, as nearly all do: a simple loop, whose runs are created on demand.
 
-It ends at the first hook that answers or fails. The call loop (`_call`), which has all the rules, continues from there.
+It ends at the first hook that answers or fails. From there the call loop (`_call`), which has all rules, continues.
 """
 
 from __future__ import annotations
@@ -23,22 +23,25 @@ if TYPE_CHECKING:
     from fairlead.hooks._hook import Handler, RegisteredHook
 
 _MAX_AGE = 0.001
-"""Seconds for which a computed deadline is used for the next hooks, too."""
+"""Seconds for which a deadline that was computed for one hook is also used for the next ones."""
 
 
 class NoOpinionRuns(Sequence[HookRun]):
-    """The runs of hooks that returned no opinion. The entries are created when they are first read."""
+    """The runs of hooks that returned no opinion. They are created when they are first read."""
 
     __slots__ = ("_hooks", "_made", "_times")
 
     def __init__(self, hooks: Sequence[RegisteredHook], times: Sequence[float]) -> None:
-        """`times` has the time before the first hook, then the time after each hook."""
+        """Use the times (of `perf_counter`) before the first hook and after each hook.
+
+        There may be more hooks than times.
+        """
         self._hooks = hooks
         self._times = times
         self._made: tuple[HookRun, ...] | None = None
 
     def as_tuple(self) -> tuple[HookRun, ...]:
-        """Return the entries."""
+        """Return the runs."""
         if self._made is None:
             times = self._times
             self._made = tuple(
@@ -75,41 +78,45 @@ class QuickRun(NamedTuple):
     """The result of the fast path for sync hooks."""
 
     times: list[float]
-    """The time before the first hook, then the time after each hook that returned no opinion."""
+    """The times (of `perf_counter`) before the first hook and after each hook that returned no opinion."""
     called: CallResult | None = None
-    """The result of the next hook; `None` if it was not called."""
+    """The result of the hook after those; `None` if it was not called."""
 
 
 class FirstStep(NamedTuple):
-    """The first step of an async hook: it returned, raised, or waits."""
+    """The first step of an async hook, after which it has returned, has raised, or waits."""
 
     running: Any = None
-    """The hook's coroutine, if it waits for `answer`."""
+    """The hook's coroutine if it waits; else `None`."""
     answer: Any = None
+    """What the hook has returned, or if it waits, what its coroutine has yielded to the event loop."""
     raised: BaseException | None = None
+    """What the hook has raised; `None` if nothing."""
     seconds: float = 0.0
+    """How long the step took."""
 
 
 class QuickSteps(NamedTuple):
     """The result of the fast path for async hooks."""
 
     times: list[float]
+    """The times (of `perf_counter`) before the first hook and after each hook that returned no opinion."""
     first_step: FirstStep | None = None
-    """The result of the next hook; `None` if it was not called."""
+    """The first step of the hook after those; `None` if it was not called."""
 
 
 def is_quick(hook: RegisteredHook) -> bool:
-    """Return whether a hook can be called directly: without a thread, an event loop, or a matcher function."""
+    """Return whether a hook can be called by `call_quickly`: it needs no thread, and its matcher is not a function."""
     return hook.on_subject and not hook.is_async and (hook.inline or hook.keeps_deadline)
 
 
 def is_quick_async(hook: RegisteredHook) -> bool:
-    """Return whether a hook can be called directly in an event loop: it is async, and has no matcher function."""
+    """Return whether a hook can be called by `step_quickly`: it is async, and its matcher is not a function."""
     return hook.on_subject and hook.is_async
 
 
 def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickRun:
-    """Call quick hooks that have the same timeout, up to the first one that answers or fails."""
+    """Call quick hooks with the same timeout, up to the first that answers or fails, or until `ctx` is cancelled."""
     freeze(event)
     now = perf_counter()
     times = [now]

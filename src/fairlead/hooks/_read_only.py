@@ -1,6 +1,6 @@
 """Read-only JSON containers, so that a hook can change a tool's input only by its output.
 
-Later guards would see a change in place, but the client would not. They would approve an input that is not the one run.
+If a hook changed the input in place, later guards would check the changed input, but the client would run the original.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ _CHANGED = "an event is read-only; return HookOutput.allow().with_updated_input(
 
 
 def read_only(value: Any) -> Any:
-    """Copy nested dicts and lists into read-only ones."""
+    """Return a value with all dicts and lists in it copied to read-only ones.
+
+    Raise `RecursionError` if it is too deep.
+    """
     if isinstance(value, dict):
         return ReadOnlyDict({key: read_only(item) if type(item) in _NESTED else item for key, item in value.items()})
     if isinstance(value, list):
@@ -24,7 +27,7 @@ def _refuse(*_: Any, **__: Any) -> NoReturn:
 
 
 class ReadOnlyDict(dict[str, Any]):
-    """A dict that cannot be changed. Its copies are plain dicts."""
+    """A dict that raises `TypeError` when it is changed. Copying or pickling it results in a plain dict."""
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -33,7 +36,7 @@ class ReadOnlyDict(dict[str, Any]):
 
 
 class ReadOnlyList(list[Any]):
-    """A list that cannot be changed. Its copies are plain lists."""
+    """A list that raises `TypeError` when it is changed. Copying or pickling it results in a plain list."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = extend = insert = remove = pop = clear = sort = reverse = _refuse

@@ -1,4 +1,4 @@
-"""Calls one hook from sync code. Imports no asyncio unless a hook is async."""
+"""Calls one hook from sync code. `asyncio` is imported only if a hook is async."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_WAIT = 0.5  # seconds
 
 
 def call_sync(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: float) -> CallResult:
-    """Call the hook and wait for its result, at most `timeout` seconds."""
+    """Call a hook, wait for at most `timeout` seconds, and return its result. Raise nothing but `KeyboardInterrupt`."""
     start = perf_counter()
     answer, error = None, skip_reason(ctx, timeout)
     if error is None:
@@ -38,7 +38,7 @@ def call_sync(hook: RegisteredHook, event: Event, ctx: HookContext, timeout: flo
 
 
 def await_answer(called: CallResult, ctx: HookContext, timeout: float) -> CallResult:
-    """Return the result of a call. If its answer is awaitable, await it first."""
+    """Return the result of a call. If its answer is awaitable, await it first, for at most `timeout` seconds."""
     if not hasattr(called.answer, "__await__"):
         return called
     start = perf_counter()
@@ -79,7 +79,10 @@ def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: fl
 
 
 def _first(done: SimpleQueue[Done], timeout: float) -> Done:
-    """Wait in short intervals, because a signal that arrives just before a wait does not interrupt it."""
+    """Return the first result. Raise `HookTimeout` after `timeout` seconds.
+
+    It is waited for in short intervals, because a signal that arrives just before a wait does not interrupt it.
+    """
     give_up = monotonic() + timeout
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Daemon threads that run sync hooks. A hook that never returns blocks neither the caller nor the process's exit."""
+"""Daemon threads that run sync hooks, so that a hook that never returns does not block the caller or the exit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _lock = Lock()
 
 
 def submit(call: Callable[[], Any], done: Callable[[Any, BaseException | None], None]) -> None:
-    """Run `call`, then `done(result, error)`, in a worker thread with the caller's context variables."""
+    """Run `call` in a worker thread with the caller's context variables, then `done(result, error)` in the same thread.
+
+    `error` is what `call` has raised; `None` if it has returned.
+    """
     context = copy_context()
     with _lock:
         worker = _idle.pop() if _idle else None
@@ -26,7 +29,7 @@ def submit(call: Callable[[], Any], done: Callable[[Any, BaseException | None], 
 
 
 class _Worker:
-    """One thread and its queue. A thread whose hook never returns does not become idle again."""
+    """A thread and its queue of jobs. After a job it is idle, and takes the next one, unless enough others are idle."""
 
     __slots__ = ("jobs",)
 
@@ -53,7 +56,7 @@ class _Worker:
 
 
 def _reset_after_fork() -> None:
-    """Reset the pool in a forked child: a fork copies no threads, and may copy a locked lock."""
+    """Reset the pool in a forked child, because a fork copies no threads, and may copy a lock that is held."""
     global _lock  # noqa: PLW0603 - one pool per process
     _lock = Lock()
     _idle.clear()

@@ -1,6 +1,6 @@
 """The journal of events, and the spool of events that reached no daemon.
 
-Modules are loaded on first use: a process that spools one record needs few of them.
+Modules are imported on first use, because a process that writes one record to the spool needs few of them.
 """
 
 from __future__ import annotations

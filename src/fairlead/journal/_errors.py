@@ -6,8 +6,8 @@ from fairlead.errors import FairleadError
 
 
 class JournalError(FairleadError):
-    """A record could not be written, not even in part."""
+    """The journal or the spool cannot be written. Nothing of a record was written, not even a part."""
 
 
 class SpoolFull(JournalError):
-    """The spool has reached its limit and accepts no further events."""
+    """The spool has reached its limit, so it accepts no further records."""

@@ -1,6 +1,6 @@
-"""Makes the record of an event, encodes records as bounded lines of JSON, and decodes them.
+"""Creates the record of an event, encodes records as lines of JSON of limited size, and decodes them.
 
-A record keeps all of an ordinary payload, but only the beginnings of the texts and lists of a large one.
+A record contains all of an ordinary payload, but only the beginnings of the texts and lists of a large one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from fairlead.journal._records import Route, Verdict
 
 MAX_PAYLOAD_BYTES = 16 * 1024
-"""Bytes kept of a payload. The whole record stays below twice that size."""
+"""The maximum number of bytes that a record keeps of a payload. The record stays below twice that size."""
 
 MAX_DEPTH = 60
-"""Nesting levels kept. A far deeper value would decode in one process and fail in another with a smaller stack."""
+"""The number of nesting levels that are kept of a payload.
+
+A far deeper value could be decoded in one process, and not in another one with a smaller stack.
+"""
 
 _LIMITS = ((500, 50), (200, 20), (80, 8), (30, 3))
 """Pairs of maximum text length and maximum list length, tried in order until the payload fits."""
@@ -57,9 +60,11 @@ def event_record(
     caller: Caller = _NO_CALLER,
     is_valid: bool = False,
 ) -> EventRecord:
-    """Return the record of an event. `event` is `None` if the payload could not be parsed.
+    """Return the record of an event.
 
-    `is_valid` says that all of the payload was decoded as JSON before, by `fairlead.events.parse`.
+    `name` is the id that the launcher gave the event. `event` is the parsed payload; `None` if it could not be parsed,
+    and then `kind` is the event's name. `seconds` is how long the decision took, and `steps` the number of commands to
+    run. With `is_valid`, the payload was decoded in full by `fairlead.events.parse`, and is not checked again.
     """
     recorded, cut = record_payload(payload, is_valid=is_valid)
     session = agent = tool = cwd = ""
@@ -89,7 +94,7 @@ def event_record(
 
 
 def started_at(name: str) -> float:
-    """Return when an event started: an id made by a launcher begins with that time. For any other id, return now."""
+    """Return the Unix time with which a launcher's event id begins; for any other id, the time now."""
     try:
         return int(name[:_TIME_DIGITS], 16) / 1e9
     except ValueError:
@@ -99,8 +104,8 @@ def started_at(name: str) -> float:
 def record_payload(raw: bytes, *, is_valid: bool = False) -> tuple[Raw, bool]:
     """Return the part of a payload that a record keeps, and whether anything was cut.
 
-    The result is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string. `is_valid` says
-    that all of the payload was decoded before.
+    That part is one line of valid JSON of at most `MAX_PAYLOAD_BYTES`. Invalid JSON becomes a string. With `is_valid`,
+    the payload was decoded in full before, and is not checked again.
     """
     if len(raw) <= MAX_PAYLOAD_BYTES:
         try:
@@ -121,14 +126,14 @@ def record_payload(raw: bytes, *, is_valid: bool = False) -> tuple[Raw, bool]:
 
 
 def cut_text(text: str, max_length: int) -> str:
-    """Cut a text, with a mark that says how much was removed, and replace lone surrogates."""
+    """Return a text without lone surrogates. A longer one than `max_length` is cut, and tells how much is missing."""
     if len(text) > max_length:
         text = f"{text[:max_length]}… ({len(text) - max_length} more)"
     return replace_surrogates(text)
 
 
 def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
-    """Record a payload that is large, deep or invalid."""
+    """Return what `record_payload` returns, for a payload that is large, deeply nested or invalid."""
     try:
         value = decode_json(raw)
     except (ValueError, RecursionError):  # UnicodeError is a ValueError
@@ -144,9 +149,10 @@ def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
 
 
 def _as_written(raw: bytes, decoded: bytes) -> bytes:
-    """Return the payload without its line breaks.
+    """Return the payload as the client wrote it, on one line.
 
-    If a repeated key contains a lone surrogate that decoding drops, return `decoded`.
+    Return `decoded`, what was decoded and encoded again, if the payload cannot be kept: a repeated key, of which
+    decoding keeps one value, may contain a lone surrogate.
     """
     try:
         return compact_json(raw)
@@ -162,18 +168,18 @@ def _record_invalid(raw: bytes) -> tuple[Raw, bool]:
 
 
 class _Truncator:
-    """Bounds the texts, lists, objects and nesting of a JSON value."""
+    """Limits the texts, lists, objects and nesting of a JSON value, and notes whether anything was cut."""
 
     def __init__(self, max_length: int, max_items: int) -> None:
         self._max_length = max_length
         self._max_items = max_items
         self.has_cut = False
-        """Something was left out."""
+        """Whether anything was left out."""
         self.has_changed = False
-        """Something was left out, or had to be replaced because it cannot be encoded."""
+        """Whether anything was left out, or replaced because it cannot be encoded."""
 
     def cut(self, value: Any, depth: int = 1) -> Any:
-        """Return the value, or as much of it as the limits allow."""
+        """Return as much of a value as the limits allow, with marks where something was left out."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -204,17 +210,20 @@ class _Truncator:
 # -- lines -----------------------------------------------------------------------------------------------
 
 MAX_LINE_BYTES = 32 * 1024
-"""Bytes of a line, including its newline."""
+"""The maximum size of a line in bytes, including its newline."""
 
 _MAX_FIELD_LENGTH = 200
 _MAX_STEPS = 20
 
 decode: Callable[[bytes], Record] = json_decoder(Record)  # type: ignore[arg-type]  # a union
-"""Decode a line. Raises `ValueError` or `RecursionError` if it is not a record."""
+"""Returns the record of a line. Raises `ValueError` or `RecursionError` if the line is not a record."""
 
 
 def encode(record: Record, *, brief: bool = False) -> bytes:
-    """Return a record as a line with its newline, secrets redacted; with `brief`, with only the ids of its payload."""
+    """Return a record as a line with its newline, in which secrets are replaced.
+
+    With `brief`, only the identifying fields of its payload are kept.
+    """
     current = redactor()
     if (brief or current.payloads == "none") and isinstance(record, EventRecord):
         record = replace(record, payload=current.identifying(record.payload))
@@ -232,14 +241,20 @@ def _encode_line(record: Record) -> bytes:
 
 
 def record_key(record: Record) -> str:
-    """Return the key that identifies a record, so that it is never stored twice; "" if it has none."""
+    """Return the key by which a record is recognized, so that it is not recorded twice; "" if it has none.
+
+    For an event it is the id, for the results of its commands the id and `.done`.
+    """
     if isinstance(record, EventRecord):
         return record.id
     return f"{record.id}.done" if isinstance(record, CommandsRecord) else ""
 
 
 def _encode_oversized(record: Record) -> bytes:
-    """Encode a record that is larger than any from a client: names of thousands of characters, hundreds of commands."""
+    """Return the line of a record that is too large, or cannot be encoded, with all of its fields cut.
+
+    No client sends such a record, for instance one with hundreds of commands.
+    """
     cut = _cut(record)
     if isinstance(cut, EventRecord):
         payload, is_cut = record_payload(bytes(cut.payload))

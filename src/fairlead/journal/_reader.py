@@ -1,7 +1,8 @@
-"""Reads the journal: forwards from a position, backwards from its end, and while it grows.
+"""Reads the journal: forwards from a position, backwards from its end, and while records are appended.
 
-Takes no lock and writes nothing, so any process can read while the daemon appends. A line counts once its newline is
-written. Segments are read in the order of their numbers; a later one exists only when all earlier ones are complete.
+Reading takes no lock and writes nothing, so any process can read while the daemon appends. A line is read only once its
+newline is written. Segments are read in the order of their numbers. A segment exists only when all earlier ones are
+complete.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ _DIGITS = 8
 
 
 class Position(msgspec.Struct, frozen=True, order=True):
-    """A position between two records. Reading resumes after it."""
+    """A position between two records of the journal."""
 
     segment: int
+    """The number of the segment, a file of the journal. The first one is 1."""
     offset: int
+    """Bytes from the start of that segment."""
 
 
 class _EventKey(msgspec.Struct, tag_field="kind", tag="event"):
@@ -45,24 +48,25 @@ _decode_key = msgspec.json.Decoder(_EventKey | _CommandsKey).decode
 
 
 def journal_folder() -> str:
-    """Return the folder of this user's journal."""
+    """Return the path of this user's journal, a folder."""
     return f"{state_folder()}/journal"
 
 
 class JournalReader:
-    """Read-only access to a journal."""
+    """Read-only access to a journal. It does not need a daemon."""
 
     def __init__(self, folder: str) -> None:
-        """Read the journal in a folder, which need not exist yet."""
+        """Use the journal in a folder, which need not exist yet."""
         self.folder = folder
         self.broken_lines = 0
-        """Lines skipped so far because they are not records."""
+        """The number of lines that were skipped so far, because they are not records."""
 
     def read(self, after: Position | None = None) -> Iterator[tuple[Position, Record]]:
-        """Yield the records after a position, up to the current end, each with the position that follows it.
+        """Yield the records after a position, up to the current end, each with the position after it.
 
-        If the journal no longer reaches that position (its folder was removed, or the machine lost power), all records
-        that are left are yielded, possibly again: a consumer must recognize records by their ids.
+        `None` starts at the first record. If the journal ends before that position, because its folder was removed or
+        the machine lost power, records are yielded from the start of the journal or of that segment. So a caller may
+        get a record twice, and must recognize it by its id.
         """
         for position, line in self._lines(after):
             record = self._decode(line)
@@ -70,7 +74,10 @@ class JournalReader:
                 yield position, record
 
     def follow(self, wait: Callable[[], bool], after: Position | None = None) -> Iterator[tuple[Position, Record]]:
-        """Yield records like `read`; at the end, call `wait` and read on, until it returns `False`."""
+        """Yield records like `read`.
+
+        At the end, call `wait`, which waits for more: read on if it returns `True`, else stop.
+        """
         while True:
             for position, line in self._lines(after):
                 after = position
@@ -81,24 +88,24 @@ class JournalReader:
                 return
 
     def read_backwards(self) -> Iterator[tuple[Position, Record]]:
-        """Yield the records, newest first, each with the position that follows it."""
+        """Yield the records, newest first, each with the position after it."""
         for position, line in self._lines_backwards():
             record = self._decode(line)
             if record is not None:
                 yield position, record
 
     def tail(self, count: int) -> list[tuple[Position, Record]]:
-        """Return the last records, newest last."""
+        """Return the last `count` records, newest last, each with the position after it."""
         newest = [item for item, _ in zip(self.read_backwards(), range(count), strict=False)] if count > 0 else []
         return newest[::-1]
 
     def start_of_tail(self, count: int) -> Position:
-        """Return the position before the last `count` lines."""
+        """Return the position before the last `count` lines; that of the start if there are fewer."""
         positions = (position for position, _ in self._lines_backwards())
         return next((position for number, position in enumerate(positions) if number == count), Position(0, 0))
 
     def size_after(self, position: Position) -> int:
-        """Return how many bytes follow a position. Reads no line."""
+        """Return how many bytes follow a position. Only the sizes of files are read."""
         size = 0
         for number in self.segments():
             if number >= position.segment:
@@ -107,9 +114,9 @@ class JournalReader:
         return max(0, size - position.offset)
 
     def recent_keys(self, count: int) -> list[str]:
-        """Return the keys of the last records, newest last. Records without a key (see `record_key`) are left out.
+        """Return the keys of the last `count` records that have one (see `record_key`), newest last.
 
-        They show which records of the spool the journal already has.
+        They show which records of the spool are in the journal already.
         """
         keys: list[str] = []
         for _, line in self._lines_backwards():
@@ -121,7 +128,7 @@ class JournalReader:
         return keys[::-1]
 
     def end(self) -> Position:
-        """Return the position after the last complete line."""
+        """Return the position after the last complete line; `Position(0, 0)` for an empty journal."""
         return next((position for position, _ in self._lines_backwards()), Position(0, 0))
 
     def segments(self) -> list[int]:
@@ -133,7 +140,7 @@ class JournalReader:
         return sorted(number for number in map(_segment_number, names) if number)
 
     def segment_path(self, number: int) -> str:
-        """Return the file of a segment."""
+        """Return the path of the segment with a number."""
         return f"{self.folder}/{number:0{_DIGITS}}{_SUFFIX}"
 
     # -- lines -----------------------------------------------------------------------------------------

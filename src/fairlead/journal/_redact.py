@@ -1,7 +1,7 @@
 r"""Replaces what looks like a secret in a line before it is written: keys, tokens, passwords, values of `.env` files.
 
-A line is JSON, and stays JSON: a value ends before the quote or the escaped quote that closes it. Most lines hold
-no secret, and are only searched for a few words.
+A line is JSON, and stays JSON, because what is replaced ends before the quote (or escaped quote) that closes it. Most
+lines contain no secret, and are only searched for a few words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING or not LIGHT:
     from typing import Any, Literal, TypeAlias
 
     Payloads: TypeAlias = Literal["full", "redacted", "none"]
-    """What is kept of payloads: all, all but what looks like a secret, or ids and names alone."""
+    """What is kept of payloads: everything, everything except what looks like a secret, or only identifying fields."""
 
 REDACTED = b"[redacted]"
 _REDACTED_TEXT = REDACTED.decode()
@@ -30,31 +30,34 @@ _KEPT_FIELDS = frozenset(
         *("notification_type", "task_id", "subagent_type", "model", "duration_ms"),
     }
 )
-"""Fields of a payload that identify it, and that sessions are rebuilt from."""
+"""The identifying fields of a payload. They are always kept, so that sessions can be rebuilt from the journal."""
 
 _ENVELOPE = frozenset(
     {"kind", "id", "at", "event", "client", "session", "agent", "tool", "cwd", "road", "verdict", "caller"}
 )
-"""Fields that identify a record; the user's own patterns do not apply to them."""
+"""The identifying fields of a record. The user's patterns are not applied to them."""
 
 _CHARS = rb"(?:[^\s\"'\\,;]|\\[\\/bfu])"
-"""A character of a value without quotes, in JSON: no blank, no quote, no escaped line end."""
+"""A pattern for a character of a value without quotes in a string of JSON: no blank, no quote, no escaped line end."""
 _ESCAPED_QUOTES = rb"\\\"(?:[^\"\\]|\\\\(?:\\\")?|\\[^\"\\])+(?=\\\")"
-"""A value in quotes that are themselves in a string of JSON, without the quote that ends it."""
+"""A pattern for a value that is in quotes within a string of JSON, up to the closing quote."""
 _VALUE = rb"(?:" + _ESCAPED_QUOTES + rb"|'[^'\"\\]+(?=')|" + _CHARS + rb"+)"
 _NAME = (
     rb"(?:pass(?:word|wd|phrase)|pwd|secret|token(?!s)|api[_-]?key|credentials?|(?:access|auth|private|encryption"
     rb"|signing|client|account|storage|shared)[_-]?key)[\w-]{0,64}"
 )
-"""The rest of a name is bounded, like the parts of a web token below: otherwise the time for a text that consists of
-names grows with the square of its length."""
+"""A pattern for the name of a secret.
+
+The number of characters after the known part is limited, as are the parts of a web token in `_RULES`. Otherwise the
+time for a text that consists of such names grows with the square of its length.
+"""
 
 
 def _rule(hints: str, pattern: bytes) -> tuple[tuple[bytes, ...], bytes]:
-    """Return a rule: the hints that a line is searched for first, and the pattern that is replaced.
+    """Return a rule: its hints, which are separated by `|` in `hints`, and its pattern, not compiled.
 
-    The pattern is only applied to a line that contains one of the `hints`, in lowercase. Group 1 of a match stays, the
-    rest is replaced. The pattern is compiled when it is first used.
+    The pattern is applied only to a line that contains one of the hints in lower case. In a match, everything after
+    group 1 is replaced.
     """
     return tuple(hints.encode().split(b"|")), pattern
 
@@ -75,7 +78,7 @@ _RULES = (
 _NAMED_HINTS = (b"passw", b"passphrase", b"pwd", b"secret", b"credential", b"_key", b"-key", b"apikey")
 _TOKEN_HINT = b"token"
 _TOKEN = rb"token(?!s)"
-"""`tokens` is not a secret: with every other prompt a client reports how many were used."""
+"""`tokens` is not the name of a secret: clients often report how many tokens were used."""
 _NAMED = (
     rb"(?i)(" + _NAME + rb"\"\s*:\s*\")(?:[^\"\\]|\\.)+",  # a field of the JSON itself
     rb"(?i)(" + _NAME + rb"(?:\\\"|')?\s*[:=]\s*)" + _VALUE,  # a line of a file, a variable
@@ -85,15 +88,21 @@ _ENV_FILE = b".env"
 _ENV_LINE = rb"((?:[\"\s]|\\[nrt])(?:export )?[A-Z][A-Z0-9_]*=)" + _VALUE
 _HINTS = (*(hint for hints, _ in _RULES for hint in hints), *_NAMED_HINTS, _TOKEN_HINT, _ENV_FILE)
 _CONDITIONS = {b"sk-": (rb"\W", b""), _TOKEN_HINT: (b"", rb"(?!s)")}
-"""Hint → patterns before and after it, where the hint alone is part of other words: `task-notification`, `tokens`."""
+"""By hint: patterns that must match before and after it, for hints that are part of other words, such as `tokens`."""
 _RARE_FIRST = b"@zqjxkwvybgf_pmc.uhdl-nrsoiate "
-"""The letters of the hints, those that are rare in lines of the journal first."""
+"""The characters of the hints, in the order of their frequency in lines of the journal, the rarest first."""
 _MAX_UNCOMPILED_LINES = 3
-"""The maximum number of lines that a process without a daemon writes."""
+"""The number of lines for which a pattern of all hints is not compiled yet.
+
+A process without a daemon writes no more than these.
+"""
 
 
 class Redactor:
-    """Replaces secrets, by the rules above and the patterns of the user."""
+    """Replaces secrets in lines, by the rules of this module and the user's patterns.
+
+    An invalid pattern raises `re.error`.
+    """
 
     def __init__(self, payloads: Payloads = "redacted", patterns: Iterable[str] = ()) -> None:
         self.payloads = payloads
@@ -101,7 +110,7 @@ class Redactor:
         self._own = [re.compile(pattern) for pattern in patterns]
 
     def redact(self, line: bytes) -> bytes:
-        """Return a line of JSON in which everything that looks like a secret is replaced."""
+        """Return a line of JSON without anything that looks like a secret; unchanged if `payloads` is "full"."""
         if self.payloads == "full":
             return line
         start = max(0, line.find(b'"tool_input"'))
@@ -112,14 +121,14 @@ class Redactor:
         return self._redact_own(line) if self._own else line
 
     def _may_hold_secret(self, lower: bytes, start: int) -> bool:
-        """Return whether the line may hold a secret, from the tool's input on. Before it are only ids and paths."""
+        """Return whether a line may contain a secret after the offset `start`. `lower` is the line in lower case."""
         self._lines += 1
         if self._lines <= _MAX_UNCOMPILED_LINES:
             return any(lower.find(hint, start) >= 0 for hint in _HINTS)
         return _any_hint()(lower, start) is not None
 
     def _redact_own(self, line: bytes) -> bytes:
-        """Apply the user's patterns, to each text of the line."""
+        """Return the line, with the user's patterns applied to each text that is not an identifying field."""
         record = decode_json(line)
         for name in record.keys() - _ENVELOPE:
             record[name] = self._replaced(record[name])
@@ -137,7 +146,7 @@ class Redactor:
         return value
 
     def identifying(self, payload: Raw) -> Raw:
-        """Return the fields that identify a payload. They are kept even if payloads are not."""
+        """Return only the identifying fields of a payload; `{}` if the payload is not an object."""
         try:
             fields = decode_json(bytes(payload))
         except (ValueError, RecursionError):
@@ -184,32 +193,32 @@ def _any_hint() -> Callable[[bytes, int], object]:
 
 
 def _keep_start(match: re.Match[bytes]) -> bytes:
-    """Replace a value, but not the quote that it begins with."""
+    """Return the replacement for a match of a rule: group 1, the opening quote of the value if it has one, the mark."""
     value = match[0][len(match[1]) :]
     quote = value[: 2 if value.startswith(b'\\"') else value.startswith(b"'")]
     return match[1] + quote + REDACTED
 
 
 class _Current:
-    """The redactor of this process, which the settings of the user may replace."""
+    """The redactor of this process and the settings that it was made for."""
 
     redactor = Redactor()
     settings: tuple[Payloads, tuple[str, ...]] = ("redacted", ())
 
 
 def set_redaction(payloads: Payloads, patterns: Iterable[str]) -> None:
-    """Set which parts of payloads this process keeps. Raises `re.error` for an invalid pattern."""
+    """Set which parts of payloads this process keeps, and the user's patterns. Raise `re.error` for an invalid one."""
     wanted = payloads, tuple(patterns)
     if wanted != _Current.settings:
         _Current.redactor, _Current.settings = Redactor(*wanted), wanted
 
 
 def redactor() -> Redactor:
-    """Return the redactor that applies now."""
+    """Return the redactor that this process uses now."""
     return _Current.redactor
 
 
 def redact_for_others(line: bytes) -> bytes:
-    """Return a line of JSON for another host, redacted even if this host keeps payloads in full."""
+    """Return a line of JSON for another host. Secrets are replaced even if this host keeps payloads in full."""
     current = redactor()
     return (Redactor() if current.payloads == "full" else current).redact(line)

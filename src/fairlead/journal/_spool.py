@@ -1,8 +1,8 @@
-"""The spool: holds the records of events that reached no daemon, one file each, until a daemon reads them.
+"""The spool: keeps the records of events that no daemon has recorded, a file for each, until a daemon reads them.
 
-A file is written under a temporary name and renamed. The writer lives for a single event and pays for every import.
-The daemon reads the spool when it starts, oldest first; by their ids it recognizes records that its predecessor had
-already written to the journal before it was killed.
+A file is written under a temporary name and renamed. This module imports little, because the process that writes
+handles a single event. The daemon reads the spool when it starts, oldest record first. By their ids it recognizes
+records that an earlier daemon wrote to the journal before it was killed.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ MAX_BROKEN_FILES = 100
 _SUFFIX = ".json"
 _TEMPORARY = ".tmp"
 _ABANDONED_AFTER = 60.0
-"""Seconds after which an unfinished file will not be finished any more."""
+"""Seconds after which a temporary file counts as one that will never be finished."""
 
 _SMALL_FOLDER_BYTES = 8192
-"""A folder of this size cannot hold too many files: every file system counts at least a byte for each name."""
+"""A folder of at most this size cannot contain too many files, because each name adds at least a byte to its size."""
 
 _SIZE_SAMPLES = 500
-"""Files whose size is measured; the rest are assumed to be alike."""
+"""The approximate number of files whose size is measured. The others are assumed to be of the same size on average."""
 
 _MAX_ID_LENGTH = 100
 
 _TRANSIENT_ERRORS = (ENOENT, EMFILE, ENFILE, ENOMEM, EIO)
-"""Errors that say nothing about the file itself: another process took it, or the system is short of a resource."""
+"""Errors that do not mean that a file is invalid: another process took it, or the system is short of a resource."""
 
 
 def spool_folder() -> str:
-    """Return the folder of this user's spool."""
+    """Return the path of this user's spool, a folder."""
     return f"{state_folder()}/spool"
 
 
 def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
-    """Write a record for the daemon. Raises `SpoolFull` or another `JournalError`; then nothing is written."""
+    """Write a record to the spool. Raise `SpoolFull` or another `JournalError` if nothing could be written."""
     name = record_key(record) + _SUFFIX
     if not _is_safe_id(record.id):
         raise JournalError(f"{record.id[:_MAX_ID_LENGTH]!r} is not a valid event id; nothing was recorded")
@@ -66,10 +66,10 @@ def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
 
 
 def read_spool(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
-    """Yield file names and records, oldest first, and the `CommandsRecord` of an event after the event.
+    """Yield the records with the names of their files, oldest first, and the `CommandsRecord` of an event after it.
 
-    A file stays until `remove_spooled` is called with its name. A file that is not a record is moved to `broken/`, and
-    a temporary file that has been unfinished for over a minute is removed.
+    A file stays until `remove_spooled` is called with its name. A file that is not a record is moved to the subfolder
+    `broken`, and a temporary file that is over a minute old at the Unix time `now` is deleted.
     """
     names = _names(folder)
     _remove_abandoned(folder, names, time() if now is None else now)
@@ -84,18 +84,18 @@ def read_spool(folder: str, *, now: float | None = None) -> Iterator[tuple[str, 
 
 
 def remove_spooled(folder: str, name: str) -> None:
-    """Remove a file that `read_spool` yielded."""
+    """Delete the file of a record, by the name that `read_spool` has yielded. It may be gone already."""
     with suppress(FileNotFoundError):
         os.unlink(f"{folder}/{name}")
 
 
 def count_spooled(folder: str) -> int:
-    """Return how many records the spool holds."""
+    """Return how many records are in the spool."""
     return len(_complete(_names(folder)))
 
 
 def has_spooled(folder: str) -> bool:
-    """Return whether the spool holds a record. Reads no more of a large folder than the first names."""
+    """Return whether there is a record in the spool. Of a large folder, only the first names are read."""
     try:
         with os.scandir(folder) as entries:
             return any(_complete([entry.name]) for entry in entries)
@@ -107,12 +107,15 @@ def has_spooled(folder: str) -> bool:
 
 
 def _is_safe_id(name: str) -> bool:
-    """Whether an id can be a file name and cannot lead out of the folder."""
+    """Return whether an id can be part of a file name in the spool, and cannot be a path to another folder."""
     return name.isascii() and name.replace("-", "").replace("_", "").isalnum() and len(name) <= _MAX_ID_LENGTH
 
 
 def _raise_if_full(folder: str) -> None:
-    """Raise `SpoolFull` if the spool has reached its limit. Costs one `stat` as long as the folder is small."""
+    """Raise `SpoolFull` if the spool has reached its limit. Create the folder if it is missing.
+
+    For a small folder, this takes a single `stat`.
+    """
     try:
         if os.stat(folder).st_size <= _SMALL_FOLDER_BYTES:
             return
@@ -129,7 +132,7 @@ def _raise_if_full(folder: str) -> None:
 
 
 def _estimated_size(folder: str, names: list[str]) -> int:
-    """Estimate the bytes of all files: to `stat` thousands would take longer than the decision itself."""
+    """Return the approximate size of all files in bytes, from a sample: to `stat` thousands of files is too slow."""
     sample = names[:: len(names) // _SIZE_SAMPLES + 1]
     size = 0
     for name in sample:
@@ -175,7 +178,7 @@ def _read(path: str) -> EventRecord | CommandsRecord:
 
 
 def _move_to_broken(folder: str, name: str) -> None:
-    """Keep a file that is not a record for inspection; beyond the limit the oldest are removed."""
+    """Move a file that is not a record to `broken/`, for inspection. Keep only the newest `MAX_BROKEN_FILES` there."""
     broken = f"{folder}/broken"
     with suppress(OSError):
         make_private(broken)

@@ -1,7 +1,7 @@
-"""Appends to the journal, before the events are answered: one write for each record, or for each batch of records.
+"""Appends records to the journal, each record or batch of records by one write.
 
-An appended record survives any end of the process, even by a signal. It is not synced to the disk, so a power failure
-may lose the last second. There is one writer, the daemon, which holds a lock of its own.
+An appended record survives the end of the process, even by a signal. It is not synced to the disk, so a power failure
+may lose the latest records. Only one process may write: the daemon, which is alone because it holds the daemon's lock.
 """
 
 from __future__ import annotations
@@ -26,45 +26,52 @@ if TYPE_CHECKING:
     from fairlead.journal._records import Record
 
 SEGMENT_BYTES = 16 * 1024 * 1024
-"""Maximum size of a segment; a record that would exceed it starts the next one."""
+"""The maximum size of a segment in bytes. A record that would exceed it starts the next segment."""
 
 
 SEGMENT_AGE = DAY
-"""Seconds for which a segment is written. It is deleted as a whole, so old records must not wait until it is full."""
+"""Seconds after which the next segment is started, even if there is room.
+
+Old records are deleted by whole segments, so a segment must not contain the records of many days.
+"""
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """An incomplete line that a killed writer left, and that was cut off."""
+    """The result of cutting off an incomplete last line, which a killed writer had left."""
 
     file: str
+    """The path of the segment."""
     size: int
-    """Bytes that were cut off."""
+    """The number of bytes that were cut off."""
 
 
 class Journal(JournalReader):
-    """Read and write access to a journal. Thread-safe."""
+    """Read and write access to a journal. Several threads may append at the same time."""
 
     def __init__(self, folder: str, *, segment_bytes: int = SEGMENT_BYTES) -> None:
-        """Write the journal in a folder. Nothing is opened or created before the first record."""
+        """Use the journal in a folder. Nothing is opened or created before the first record is appended."""
         super().__init__(folder)
         self._segment_bytes = segment_bytes
         self._lock = allocate_lock()
         self._file = -1
         self._current = 0
         self._began = 0.0
-        """When the current segment was started."""
+        """The Unix time of the first record in the current segment."""
         self._ends_incomplete = False
-        """The file ends in an incomplete line that could not be cut off."""
+        """Whether the file ends in an incomplete line that could not be cut off."""
 
     def append(self, record: Record, *, brief: bool = False) -> Position:
-        """Write a record, with `brief` without its payload, and return the position after it.
+        """Append a record, and return the position after it. Raise `JournalError` if nothing could be written.
 
-        Raises `JournalError`; then nothing is written.
+        With `brief`, only the identifying fields of its payload are kept.
         """
         return self._append(encode(record, brief=brief))
 
     def append_all(self, records: Iterable[Record], *, brief: bool = False) -> Position:
-        """Write several records in one write, all or none of them. See `append`."""
+        """Append several records by one write, all or none of them, and return the position after them.
+
+        See `append`.
+        """
         return self._append(b"".join(encode(record, brief=brief) for record in records))
 
     def _append(self, lines: bytes) -> Position:
@@ -82,7 +89,10 @@ class Journal(JournalReader):
                 raise JournalError(f"{path}: cannot be written: {error.strerror}; nothing was recorded") from error
 
     def recover(self) -> Recovery | None:
-        """Cut off an incomplete last line, if there is one. Must be called before any other process can write."""
+        """Cut off an incomplete last line. Return `None` if there is none. Raise `JournalError` if that fails.
+
+        Call this only while no other process can write.
+        """
         numbers = self.segments()
         if not numbers:
             return None
@@ -94,10 +104,11 @@ class Journal(JournalReader):
         return Recovery(path, size) if size else None
 
     def prune(self, *, older_than: float, max_bytes: int, keep_from: Position) -> list[str]:
-        """Remove the oldest segments and return their files.
+        """Delete the oldest segments, and return their paths.
 
-        Removes segments last written before `older_than` (Unix time), and more until the rest has at most `max_bytes`.
-        The newest segment is kept, and so are the records that the store has not read yet (from `keep_from` on).
+        Segments last written before `older_than` (Unix time) are deleted, and more until all have at most `max_bytes`.
+        The newest segment is kept, and so is every segment from that of `keep_from` on, because the store has not read
+        it yet.
         """
         segments = [(number, os.stat(self.segment_path(number))) for number in self.segments()]
         total = sum(stat.st_size for _, stat in segments)
@@ -112,14 +123,14 @@ class Journal(JournalReader):
         return removed
 
     def close(self) -> None:
-        """Close the file; a later record opens it again."""
+        """Close the file. A later record opens it again."""
         with self._lock:
             self._close()
 
     # -- the file --------------------------------------------------------------------------------------
 
     def _open_segment_for(self, size: int) -> int:
-        """Open a segment that has room for `size` more bytes, and return its current end."""
+        """Open a segment that has room for `size` more bytes, a new one if necessary, and return its size."""
         if self._file >= 0:
             stat = os.fstat(self._file)
             if stat.st_nlink and stat.st_size + size <= self._segment_bytes and not self._is_old():
@@ -155,7 +166,7 @@ class Journal(JournalReader):
             self._file = -1
 
     def _write(self, data: bytes) -> None:
-        """Write all of the data, or none of it."""
+        """Write all of the data. If that fails, remove what was written, and raise `OSError`."""
         written = os.write(self._file, data)
         if written == len(data):
             return
@@ -169,7 +180,7 @@ class Journal(JournalReader):
 
 
 def _time_of_first(start: bytes) -> float:
-    """Return the time of the first record of a segment; now if it cannot be read."""
+    """Return the time of the first record of a segment, which begins with `start`; now if it cannot be decoded."""
     try:
         return min(decode(start.partition(b"\n")[0]).at, time())
     except (ValueError, RecursionError):
@@ -177,7 +188,7 @@ def _time_of_first(start: bytes) -> float:
 
 
 def _truncate_incomplete_line(path: str) -> int:
-    """Remove the bytes after the last newline, and return their number."""
+    """Remove the bytes of a file after its last newline, and return their number."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         size = os.fstat(file).st_size
@@ -190,7 +201,7 @@ def _truncate_incomplete_line(path: str) -> int:
 
 
 def _end_of_last_line(file: int, size: int) -> int:
-    """Return the offset after the last newline."""
+    """Return the offset after the last newline of an open file of `size` bytes; 0 if it has none."""
     while size:
         start = max(0, size - BLOCK_SIZE)
         newline = os.pread(file, size - start, start).rfind(b"\n")

@@ -1,16 +1,17 @@
-"""When the user is notified that a session needs them: once for each question. Pure: no clock, no I/O.
+"""Decides when the user is notified that a session needs them: once for each question. No clock, no I/O.
 
-**A period of attention** lasts from the moment a session needs the user until it works, idles or ends. Within it every
-reason is notified once. If its end was not observed (no daemon was running, or many events arrived at once), it counts
-as over once the agent has done something.
+**A period of attention** lasts from the moment at which a session needs the user until it works, idles or ends. Within
+it the user is notified once of each reason. If its end was not observed (no daemon was running, or many events arrived
+at once), the period counts as over when the agent has done something.
 
-**Indirect evidence.** The client's `permission_prompt` notification arrives seconds after the question itself, and its
-session file says `waiting`: both report that the client waits, but not for what. Once a reason of this period was
-notified, they are ignored. If the question's own event follows them, it is the same question in better words. While a
-subagent asks, they are about the subagent.
+**Indirect evidence** shows that the client waits, but not for what: its notification `permission_prompt`, which comes
+seconds after the question, and the status `waiting` in its session file. It is ignored if the user was notified of a
+reason in the same period. If the event of the question comes later, both count as one reason. While a subagent waits
+for the user, indirect evidence about its main session is about the subagent.
 
-**Delays.** A question that is answered within the grace period is not notified. Nothing is notified in quiet hours, nor
-while the session's pane is in front of the user: the session is checked again later, and notified if it still waits.
+**Delays.** The user is not notified of a question that is answered within the grace period, nor in quiet hours, nor
+while the session's pane is in front of them. Such a session is checked again later, and the user is notified if it
+still waits.
 """
 
 from __future__ import annotations
@@ -39,29 +40,33 @@ class AttentionSettings(msgspec.Struct, frozen=True):
     """When the user wants to be notified."""
 
     grace: float = 2.0
+    """Seconds after a question for which the user is not notified."""
     can_notify: bool = True
-    """There is a channel to notify the user, and it is not within the quiet hours."""
+    """Whether there is a channel to notify the user, and it is not within the quiet hours."""
     when_in_front: bool = False
+    """Whether to notify also if the session's pane is in front of the user."""
 
 
 class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known about one session that needs the user.
 
-    Saved under the names given here, which earlier versions read.
+    The names in `msgspec.field` are those in the saved file. They stay, because earlier versions read them.
     """
 
     since: float
-    """When the session entered its last known state."""
+    """The `since` of the session when the request was last updated."""
     activity: int = msgspec.field(name="work")
-    """The sum of the session's counters at that time."""
+    """The sum of the session's counters at that time. It changes when the agent does something."""
     reason: str
+    """The current `AttentionNeeded.reason`."""
     asked_at: float = msgspec.field(name="began")
-    """The start of the grace period."""
+    """The Unix time at which the grace period starts."""
     is_indirect: bool = msgspec.field(default=False, name="is_hearsay")
+    """Whether only indirect evidence shows the current reason."""
     notified: tuple[str, ...] = msgspec.field(default=(), name="told")
-    """The reasons of this period that were notified, including other wordings of them."""
+    """The reasons in this period of which the user was notified, with other wordings of the same reasons."""
     next_check: float = msgspec.field(default=0.0, name="look")
-    """Nothing is decided before this time."""
+    """The Unix time before which nothing is decided."""
 
     @property
     def is_notified(self) -> bool:
@@ -70,7 +75,10 @@ class AttentionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def updated_request(request: AttentionRequest | None, session: Session, now: float) -> AttentionRequest | None:
-    """Return the request, updated from the session's state; `None` if the session does not need the user."""
+    """Return the request of a session, updated from its state; `None` if the session does not need the user.
+
+    `request` is the previous one; `None` if there was none, so that a new one is returned.
+    """
     state = session.state
     if session.ended is not None or type(state) is not AttentionNeeded:
         return None
@@ -89,7 +97,11 @@ def updated_request(request: AttentionRequest | None, session: Session, now: flo
 def decide_notification(
     request: AttentionRequest, now: float, settings: AttentionSettings, is_in_front: Callable[[], bool]
 ) -> AttentionRequest:
-    """Return the request after the decision: notified, or to be checked again later."""
+    """Return the request after a decision: marked as notified, with another `next_check`, or unchanged.
+
+    It is unchanged if the user was notified before, or if it is too early to decide. `is_in_front` returns whether the
+    session's pane is in front of the user; it is called only if that matters.
+    """
     if request.is_notified or now < request.next_check:
         return request
     asked_at = min(request.asked_at, now)  # the clock may have been set back
@@ -112,15 +124,18 @@ def _added(reasons: tuple[str, ...], reason: str) -> tuple[str, ...]:
 
 
 class AttentionLog:
-    """The sessions that need the user, and what the user was notified of."""
+    """The sessions that need the user, each with its request."""
 
     def __init__(self, notified: Mapping[str, AttentionRequest] | None = None) -> None:
-        """Start with the requests that were notified before a restart."""
+        """Start with the requests that `notified` returned before a restart, by session id."""
         self._requests: dict[str, AttentionRequest] = dict(notified or {})
         self._sessions: dict[str, Session] = {}
 
     def update(self, sessions: Iterable[Session], now: float) -> None:
-        """Update the requests of sessions that may have changed."""
+        """Update the requests of some sessions, which need not have changed.
+
+        Those that do not need the user lose theirs.
+        """
         for session in sessions:
             request = updated_request(self._requests.get(session.id), session, now)
             if request is None:
@@ -129,23 +144,26 @@ class AttentionLog:
                 self._requests[session.id], self._sessions[session.id] = request, session
 
     def update_all(self, sessions: Iterable[Session], now: float) -> None:
-        """Update the requests of all sessions, and remove those of sessions that are not listed."""
+        """Update the requests of all sessions. A session that `sessions` lacks loses its request."""
         by_id = {session.id: session for session in sessions}
         for name in self._requests.keys() - by_id.keys():
             self.remove(name)
         self.update(by_id.values(), now)
 
     def remove(self, name: str) -> None:
-        """Remove the request of a session."""
+        """Remove the request of a session, if it has one."""
         self._requests.pop(name, None)
         self._sessions.pop(name, None)
 
     def due(self, now: float) -> list[tuple[Session, AttentionRequest]]:
-        """Return the sessions that need a decision now."""
+        """Return the sessions about which to decide now, each with its request."""
         return [(self._sessions[name], request) for name, request in self._pending() if request.next_check <= now]
 
     def record(self, session: Session, before: AttentionRequest, after: AttentionRequest) -> bool:
-        """Record a decision; return whether to notify now. Ignored if the session has changed in the meantime."""
+        """Record the decision that turned `before` into `after`, and return whether to notify the user now.
+
+        The decision is ignored, and `False` returned, if the session's request has changed in the meantime.
+        """
         if self._requests.get(session.id) is not before or after is before:
             return False
         self._requests[session.id] = after
@@ -158,15 +176,15 @@ class AttentionLog:
 
     @property
     def pending_count(self) -> int:
-        """The number of sessions that need the user, and that the user was not notified of."""
+        """The number of sessions that need the user, and of whose reason the user was not notified yet."""
         return len(self._pending())
 
     def deferred_count(self, now: float) -> int:
-        """Return the number of pending sessions that are to be checked later."""
+        """Return the number of pending sessions about which nothing is decided before a later time than `now`."""
         return sum(request.next_check > now for _, request in self._pending())
 
     def notified(self) -> dict[str, AttentionRequest]:
-        """Return the requests that have to survive a restart."""
+        """Return the requests with a notified reason, by session id. They have to survive a restart."""
         return {name: request for name, request in self._requests.items() if request.notified}
 
     def _pending(self) -> list[tuple[str, AttentionRequest]]:
@@ -176,5 +194,5 @@ class AttentionLog:
         ]
 
     def _is_about_subagent(self, name: str) -> bool:
-        """Return whether a session's indirect evidence is about one of its subagents, which has its own request."""
+        """Return whether a session's evidence is indirect and is about a subagent of it, which has a request then."""
         return self._requests[name].is_indirect and any(other.startswith(f"{name}/") for other in self._requests)

@@ -1,4 +1,4 @@
-"""The numbered log of changed sessions, from which a reader can catch up."""
+"""The log of changed sessions, which numbers each change, so that a reader can ask for the changes since its last."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_CHANGES = 2_000
-"""Changes that are kept for readers that lag behind."""
+"""The number of latest changes that are kept for readers."""
 
 
 class SessionChange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -28,17 +28,17 @@ class SessionChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChangeLog:
-    """The latest changes, in order."""
+    """The latest changes of all sessions, oldest first."""
 
     def __init__(self, revision: int = 0) -> None:
-        """Number the next change `revision + 1`."""
+        """Create an empty log, whose first change has the number `revision + 1`."""
         self.revision = revision
         self._changes: deque[SessionChange] = deque(maxlen=MAX_CHANGES)
         self._oldest = revision
-        """The revision before the first change that is kept."""
+        """The revision before the oldest change that is kept."""
 
     def add(self, sessions: Iterable[Session], *, gone: bool = False) -> list[SessionChange]:
-        """Number changed sessions and return the changes."""
+        """Add a change for each session, and return these changes. `gone` is for sessions that were dropped."""
         added = []
         for session in sessions:
             self.revision += 1
@@ -50,9 +50,10 @@ class ChangeLog:
         return added
 
     def since(self, revision: int) -> list[SessionChange] | None:
-        """Return the latest change of each session after a revision; `None` if the log does not reach back that far.
+        """Return the latest change of each session after a revision, oldest first.
 
-        Then, and for a revision that was never issued, the reader has to read all sessions again.
+        Return `None` if the log does not reach back that far, or if that revision does not exist yet. The reader then
+        has to read all sessions again.
         """
         if not self._oldest <= revision <= self.revision:
             return None

@@ -1,14 +1,14 @@
-"""What each session has cost, and when: the counters of the client, added up. No I/O, no clock.
+"""The costs of each session over time, added up from the client's counters. It does no I/O and reads no clock.
 
-A client counts what its process has cost. The counter of a session starts again if the client is killed and continued,
-and goes on if the client restores it, or keeps it in the next session of the same process (`/clear`, `/resume`). So a
-report is compared with the last one of the same process, which is known by the time at which it started:
+A client counts what its process has cost. The counter starts at 0 again if the client is killed and the session
+continued. It goes on if the client restores it, or starts another session in the same process (`/clear`, `/resume`). So
+a report is compared with the last one of the same process, which is identified by the time of its start:
 
-- More than before: the difference was added.
-- Less than before: an older report that arrived late. Nothing was added. But if the session's events now come from
-  another process, the client was killed and continued within moments, and this is the counter of a new process.
-- Of a new process, at least as much as the session had: the counter was restored, and the difference was added.
-- Of a new process, less than that: it counts from 0, and all of it was added.
+- If the counter is higher than before, the cost is the difference.
+- If it is lower than before, it is an older report that arrived late, and costs nothing. But if the session's events
+  now come from another process, the client was killed and continued within moments: then it is a new process.
+- If a new process reports at least as much as the session had, it has restored the counter: the cost is the difference.
+- If a new process reports less than that, it counts from 0: the cost is the full counter.
 """
 
 from __future__ import annotations
@@ -24,49 +24,52 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _BUCKET = 900
-"""Seconds. Every time zone differs from UTC by a multiple of it, so each local day is a number of whole buckets."""
+"""Seconds. Every time zone differs from UTC by a multiple of it, so no bucket belongs to two local days."""
 _KEPT_BUCKETS = 48 * 3600 // _BUCKET
 _SAME_START = 2.0
-"""Seconds by which the computed start of one process may differ between two reports."""
+"""Seconds by which the start of a process, which is computed, may differ between its reports."""
 _MAX_COUNTERS = 4
-"""Processes of one session whose counters are remembered."""
+"""The number of processes of one session whose counters are remembered."""
 _MAX_SESSIONS = 20_000
 _KEPT_AFTER = 60 * DAY
-"""Seconds after which the counter of a session is forgotten. A session that continues later is counted as a new one."""
+"""Seconds after the last report for which the cost of a session is kept. Later reports count as a new session's."""
 _SMALLEST = 1e-9
-"""US dollars. Rounding errors of sums are smaller."""
+"""US dollars. Smaller differences are rounding errors."""
 
 
 class SessionCost(msgspec.Struct, frozen=True, gc=False):
-    """What one session has cost in a period."""
+    """The cost of one session in a period."""
 
     id: str
     usd: float
     folder: str = ""
     """The session's project, or its working folder."""
     at_most: bool = False
-    """Part of it may be older than the period: the session was running already when its cost was first reported."""
+    """Whether a part may be from before the period: the session was running by then, but had reported no cost."""
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What all sessions have cost since a time, including those that have ended."""
+    """The costs of all sessions since a time, including those that have ended."""
 
     since: float = 0.0
+    """Unix time."""
     usd: float = 0.0
     """What is known: the cost of a session whose client has reported none is missing."""
     at_most: bool = False
-    """Part of it may be older than that time."""
+    """Whether a part may be from before `since`: see `SessionCost.at_most`."""
     sessions: list[SessionCost] = []
+    """The sessions with costs since that time, the one with the latest report first."""
     unknown: int = 0
     """The number of listed sessions that were active since that time, and whose cost is missing."""
 
 
 class Counter(msgspec.Struct, frozen=True, gc=False):
-    """The counter of one process of the client."""
+    """The last report of one process of the client about a session."""
 
     began: float
-    """When the process started; 0 if that is not known."""
+    """The Unix time at which the process started; 0 if that is not known."""
     usd: float
+    """The counter of the process."""
     pid: int = 0
     """The process that sent the session's events at that time; 0 if that is not known."""
 
@@ -75,30 +78,34 @@ class CostEntry(msgspec.Struct, omit_defaults=True):
     """What is known about the cost of one session."""
 
     total: float = 0.0
+    """US dollars."""
     counters: tuple[Counter, ...] = ()
     """The counters of its processes, in the order of their latest reports."""
     buckets: dict[int, float] = {}
-    """US dollars per quarter of an hour, for the last two days."""
+    """US dollars in each quarter of an hour of the last two days, by the number of quarters since 1970."""
     folder: str = ""
+    """The session's project, or its working folder."""
     first: float = 0.0
-    """When its cost was first reported."""
+    """The Unix time at which its cost was first reported."""
     began: float = 0.0
-    """When the process started that first reported it."""
+    """The Unix time at which the process that first reported it started."""
     last: float = 0.0
+    """The Unix time of the latest report."""
 
 
 class CostLedger:
-    """The costs of all sessions."""
+    """The costs of all sessions. `entries` are those of an earlier ledger, in the order of their latest reports."""
 
     def __init__(self, entries: dict[str, CostEntry] | None = None) -> None:
         self.entries = entries or {}
         self.changes = 0
-        """How often something was added."""
+        """How many records were applied."""
 
     def measure(self, report: CostRecord, previous: Sequence[str] = ()) -> CostRecord | None:
-        """Return the record of a client's report, with the cost that it adds; `None` if it has nothing new.
+        """Return a client's report with `added` set to what it adds to the cost; `None` if it reports nothing new.
 
-        `previous` are the ids that the session had before. Changes nothing: call `apply` once the record is written.
+        `previous` are the ids that the session had before. The ledger is not changed: call `apply` once the record is
+        written.
         """
         entry = self.entries.get(report.session)
         counters = entry.counters if entry else tuple(self._inherited(report, previous))
@@ -115,7 +122,7 @@ class CostLedger:
         return msgspec.structs.replace(report, added=max(0.0, added)) if is_new or entry is None else None
 
     def apply(self, record: CostRecord) -> None:
-        """Add a record."""
+        """Add a record that `measure` has returned to the costs of its session."""
         entry = self.entries.pop(record.session, None)
         if entry is None:
             entry = CostEntry(first=record.at, began=record.began or record.at)
@@ -136,12 +143,15 @@ class CostLedger:
         self.changes += 1
 
     def total(self, session: str) -> float | None:
-        """Return the total cost of a session; `None` if none was reported."""
+        """Return the total cost of a session in US dollars; `None` if none was reported."""
         entry = self.entries.get(session)
         return None if entry is None else entry.total
 
     def since(self, at: float) -> Costs:
-        """Return the costs since a time within the last two days."""
+        """Return the costs since a Unix time within the last two days.
+
+        The quarter of an hour of that time counts in full.
+        """
         first = int(at // _BUCKET)
         sessions = []
         for name, entry in reversed(self.entries.items()):
@@ -154,7 +164,7 @@ class CostLedger:
         return Costs(at, usd, at_most, sessions)
 
     def _inherited(self, report: CostRecord, previous: Sequence[str]) -> Iterator[Counter]:
-        """Yield the counter of the same process in the previous session, if this session continues it."""
+        """Yield the counter of the reporting process in the previous session, if the report can continue it."""
         entry = self.entries.get(previous[-1]) if previous else None
         counter = _counter_for(entry.counters, report) if entry else None
         if counter is not None and counter.usd <= report.counter:
@@ -169,7 +179,7 @@ class CostLedger:
 
 
 def _counter_for(counters: Sequence[Counter], report: CostRecord) -> Counter | None:
-    """Return the counter of the process that reports; `None` if it is a new one."""
+    """Return the counter of the process that reports; `None` if it has none, because it is a new process."""
     near = [counter for counter in reversed(counters) if abs(counter.began - report.began) <= _SAME_START]
     for counter in near:
         if counter.pid == report.pid:

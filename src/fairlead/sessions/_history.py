@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TextKind: TypeAlias = Literal["prompt", "command", "file", "call"]
-"""The kind of a text: a person's prompt, a shell command, the file of a tool call, or another input of a call."""
+"""The kind of a text: a prompt of the user, a shell command, the file of a tool call, or another input of a call."""
 
 
 class EventText(msgspec.Struct, frozen=True, gc=False):
@@ -24,12 +24,13 @@ class EventText(msgspec.Struct, frozen=True, gc=False):
     """The event's id."""
     session: str
     at: float
+    """The Unix time of the event."""
     kind: TextKind
     text: str
 
 
 class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One session, running or ended."""
+    """A session in the history, running or ended. Its subagents' events count as its own."""
 
     id: str
     host: str = ""
@@ -38,32 +39,35 @@ class HistorySession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     folder: str = ""
     """The project as the client reports it, or the working folder."""
     prompt: str = ""
-    """The first prompt that a person wrote."""
+    """The first prompt that the user wrote; "" if there is none."""
     started: float = 0.0
+    """The Unix time of its first event."""
     last: float = 0.0
-    """The time of its last event."""
+    """The Unix time of its last event."""
     ended: float | None = None
+    """The Unix time of its end; `None` if none was reported."""
     end_reason: str = ""
     events: int = 0
     prompts: int = 0
-    """Prompts that a person wrote."""
+    """Prompts that the user wrote."""
     tools: int = 0
     """Tool calls."""
     blocked: int = 0
     """Events that were blocked, or could not be decided."""
     asked: int = 0
-    """How often the user was asked."""
+    """How often the user was asked for a permission or an input."""
     failures: int = 0
     """Tool calls that failed."""
     subagents: int = 0
+    """Subagents that were started."""
     cost_usd: float | None = None
-    """Its cost since the requested time; `None` if the client has reported none, so that it is not known."""
+    """Its cost in the requested period; `None` if it is not known, because the client has reported none."""
     total_usd: float | None = None
     """Its total cost; `None` if it is not known."""
 
 
 class HistoryMatch(msgspec.Struct, frozen=True):
-    """A text that matches a search."""
+    """A text that contains the searched text."""
 
     session: str
     folder: str
@@ -75,18 +79,20 @@ class HistoryMatch(msgspec.Struct, frozen=True):
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Selects sessions of the history."""
+    """A query for a page of the history: for sessions, or with `search` for texts."""
 
     since: float = 0.0
+    """Only what happened at this Unix time or later."""
     until: float = 0.0
-    """Only before that time; 0 for no limit."""
+    """Only what happened before this Unix time; 0 for no limit."""
     folder: str = ""
-    """Only sessions in this folder or below it."""
+    """Only sessions in this folder or below it; "" for all."""
     search: str = ""
-    """Only prompts, commands and files that contain this text."""
+    """Return the texts that contain this one, instead of sessions; "" for sessions."""
     limit: int = 50
+    """The maximum number of sessions or texts."""
     before: str = ""
-    """The `next` of the previous page."""
+    """The `next` of the previous page; "" for the first page."""
 
 
 class OtherHostsSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,21 +109,33 @@ class OtherHostsSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of sessions, the last active first; for a search, of matching texts, the newest first."""
+    """A page of the history.
+
+    It has sessions, the most recently active first; or for a search the texts found, newest first, and their sessions.
+    """
 
     since: float
+    """The `since` of the query."""
     now: float = 0.0
+    """The Unix time of the answer."""
     left: float = 0.0
-    """When the user left: the last key in `watch`, or the last prompt, before ten minutes without one; 0 if never."""
+    """The Unix time at which the user left; 0 if never.
+
+    That is the last key in `watch` or the last prompt after which there was neither for ten minutes.
+    """
     usd: float | None = None
-    """The known costs of all requested sessions since that time. Of other hosts: of those on this page, to the hour.
-    `None` if there are sessions, and the cost of none is known, and for a search."""
+    """The sum of the known costs of all requested sessions in the period, not only of those on this page.
+
+    Of other hosts, only the sessions on this page are included, and the period in full hours. `None` for a search, and
+    if there are sessions and the cost of none is known.
+    """
     unknown: int = 0
-    """The number of requested sessions whose cost is not known. Of other hosts: of those on this page."""
+    """The number of requested sessions whose cost is not known. Of other hosts, only those on this page are counted."""
     sessions: list[HistorySession] = []
     matches: list[HistoryMatch] = []
+    """The texts that were found; empty without a search."""
     next: str = ""
-    """The cursor of the next page; "" if there is none."""
+    """The `before` of the query for the next page; "" if this is the last."""
     others: OtherHostsSummary | None = None
     """Set if the sessions of other hosts were requested, and this host is in a team."""
 
@@ -130,22 +148,27 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     session: str = ""
     tool: str = ""
     agent: str = ""
-    """The id of the subagent that the event comes from."""
+    """The id of the subagent that the event comes from; "" if it comes from the main session."""
     verdict: str = "none"
+    """The verdict, including that of the event's commands."""
     reason: str = ""
     exit: int = 0
     seconds: float = 0.0
+    """How long the decision and the commands took."""
     text: str = ""
-    """The prompt, the command or the file."""
+    """The prompt, the command, the file or a summary of the call; "" if there is none."""
 
 
 class SubagentHistory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A subagent of a session."""
+    """A subagent of a session, as far as its events are known."""
 
     id: str
     type: str = ""
+    """Its type; "" if it is not known."""
     started: float = 0.0
+    """The Unix time of its first known event."""
     ended: float | None = None
+    """The Unix time of its stop; `None` if it is not known."""
 
 
 def subagents_of(entries: Iterable[tuple[TimelineEntry, str]]) -> list[SubagentHistory]:
@@ -160,18 +183,18 @@ def subagents_of(entries: Iterable[tuple[TimelineEntry, str]]) -> list[SubagentH
 
 
 class SessionHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """One session with its subagents and events."""
+    """A session with a page of its events, and the subagents that appear in them."""
 
     session: HistorySession
     subagents: list[SubagentHistory] = []
     timeline: list[TimelineEntry] = []
-    """The newest last."""
+    """The events of the page, the newest last."""
     next: str = ""
     """The cursor of the page with earlier events; "" if there are none."""
 
 
 class AbsenceSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened while the user was away."""
+    """What happened from `since` to `now` (Unix times), while the user was away."""
 
     since: float
     now: float
@@ -182,6 +205,7 @@ class AbsenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     asked: int = 0
     """How often the user was asked."""
     blocked: int = 0
+    """Events that were blocked, or could not be decided."""
     examples: list[TimelineEntry] = []
     """Some of the blocked events, the newest first."""
     prompts: int = 0
@@ -189,13 +213,13 @@ class AbsenceSummary(msgspec.Struct, frozen=True, kw_only=True):
     active: int = 0
     """The number of sessions with events."""
     usd: float | None = None
-    """Their known costs; `None` if there are sessions, and the cost of none is known."""
+    """The sum of the known costs; `None` if there are sessions, and the cost of none is known."""
     unknown: int = 0
     """The number of sessions with events whose cost is not known."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing happened."""
+        """Whether there is nothing to report: no session has ended, waits, has asked, was blocked or was active."""
         return not (self.ended or self.waiting or self.asked or self.blocked or self.active)
 
 
@@ -207,14 +231,15 @@ class EventCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 
     id: str
     entry: TimelineEntry
-    """The event. Its `text` is empty if it would be only the start of `text` below."""
+    """The event. Its `text` is "" if it would only repeat the start of this copy's `text`."""
     has_ended: bool = False
-    """Whether its commands have ended, so that its verdict is final."""
+    """Whether the results of its commands are included, so that its verdict is final."""
     text: str = ""
-    """The searchable text."""
+    """The searchable text; "" if there is none."""
     kind: TextKind = "call"
+    """The kind of `text`."""
     agent_type: str = ""
-    """The type of the subagent that the event comes from."""
+    """The type of the subagent that the event comes from; "" if it is not known, or if it comes from none."""
 
 
 class SessionCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -222,7 +247,7 @@ class SessionCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     session: HistorySession
     hours: dict[int, float] = {}
-    """Its cost in US dollars, by hours since 1970."""
+    """Its cost in US dollars in each hour, by the number of hours since 1970."""
 
 
 class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,8 +256,9 @@ class CopyBatch(msgspec.Struct, frozen=True, kw_only=True):
     events: list[EventCopy] = []
     sessions: list[SessionCopy] = []
     position: Position
-    """Where that part ends."""
+    """The end of that part. The next batch starts there."""
     has_more: bool = False
+    """Whether the store has later records."""
 
 
 class EventsToCopyCount(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""All sessions, indexed by id, parent, agent id and process. Knows no events."""
+"""The container of all sessions, indexed by id, parent, agent id and process."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 
 
 class SessionIndex:
-    """All sessions and their indexes. Sessions are replaced here only, so that every change is noted."""
+    """All sessions and their indexes. Every change goes through `put` and `drop`, which keep a list of what changed."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Session] = {}
         self.children: dict[str, dict[str, None]] = {}
-        """Session id → the ids of its subagents, the oldest first."""
+        """By session id: the ids of its direct subagents, the oldest first. (The dicts serve as ordered sets.)"""
         self.by_agent: dict[str, str] = {}
-        """Agent id → session id; if two sessions have agents of the same id, the newer one."""
+        """By agent id: the id of the subagent's session. If several have the same agent id, that of the newest."""
         self.by_process: dict[Process, dict[str, None]] = {}
-        """Process → the ids of its main sessions, the latest last."""
+        """By process: the ids of its main sessions, the latest last."""
         self.changed: dict[str, None] = {}
-        """Ids passed to `put` since the last `pop_changed`, in order."""
+        """The ids of sessions that were put since the last `pop_changed`, in the order of their first `put`."""
         self.dropped: list[Session] = []
-        """Sessions dropped since the last `pop_dropped`."""
+        """The sessions that were dropped since the last `pop_dropped`."""
 
     def put(self, session: Session) -> Session:
-        """Add a session, or replace the one with the same id."""
+        """Add a session, or replace the one with the same id. Return the session."""
         name = session.id
         old = self.by_id.get(name)
         if old is session:
@@ -49,7 +49,7 @@ class SessionIndex:
         return session
 
     def drop(self, name: str) -> None:
-        """Remove a session and its descendants."""
+        """Remove a session and its descendants. Raise `KeyError` if there is no session of that id."""
         for child in list(self.children.get(name, ())):
             self.drop(child)
         session = self.by_id.pop(name)
@@ -63,7 +63,7 @@ class SessionIndex:
         self.dropped.append(session)
 
     def descendants(self, name: str) -> Iterator[Session]:
-        """Yield the subagents of a session, each followed by its own."""
+        """Yield the subagents of a session, each followed by its descendants."""
         for child in self.children.get(name, ()):
             yield self.by_id[child]
             yield from self.descendants(child)
@@ -73,19 +73,19 @@ class SessionIndex:
         return [session for session in self.by_id.values() if not session.parent]
 
     def root_of(self, session: Session) -> Session:
-        """Return the main session that a subagent belongs to."""
+        """Return the main session that a subagent belongs to; a main session itself."""
         while session.parent and session.parent in self.by_id:
             session = self.by_id[session.parent]
         return session
 
     def pop_changed(self) -> list[Session]:
-        """Return the sessions that were put since the last call."""
+        """Return the sessions that were put since the last call, in their current version."""
         changed = [self.by_id[name] for name in self.changed]
         self.changed.clear()
         return changed
 
     def pop_dropped(self) -> list[Session]:
-        """Return the sessions that were dropped since the last call."""
+        """Return the sessions that were dropped since the last call, in their last version."""
         dropped, self.dropped = self.dropped, []
         return dropped
 

@@ -1,4 +1,4 @@
-"""Limits on what is kept of a session, because a client can send texts of any length."""
+"""Limits on what is kept of a session, because a client can send texts and lists of any length."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 MAX_ID_LENGTH = 200
 MAX_TEXT_LENGTH = 200
-"""Characters of a prompt, a description or a reason. The journal keeps at least as much of a usual payload."""
+"""Characters of a prompt, a description or a reason."""
 MAX_PATH_LENGTH = 400
 MAX_QUESTION_LENGTH = 4000
-"""Characters of a question to the user (a command, the change of a file) in lists. The registry keeps all of it."""
+"""Characters of a question to the user, such as a command, where sessions are listed. The registry keeps all of it."""
 
 MAX_CALLS = 64
-"""Open tool calls of one agent."""
+"""The maximum number of open tool calls that are kept of one agent. The oldest ones are dropped."""
 MAX_TASKS = 64
-"""Background tasks of one session."""
+"""The maximum number of background tasks that are kept of one session."""
 MAX_CLOSED = 24
-"""Ended calls and agents that are remembered, so that a delayed start event does not open them again."""
+"""The number of ended calls and subagents that are remembered, so that a delayed start does not open them again."""
 MAX_RECENT_EVENTS = 8
-"""Events that are remembered, so that a repeated one is recognised."""
+"""The number of events that are remembered, so that a repeated one is recognised."""
 MAX_PREVIOUS_IDS = 8
-"""Earlier ids of a session."""
+"""The maximum number of earlier ids that are kept of a session."""
 
 _NO_MEMORY = SessionMemory()
 
@@ -58,12 +58,15 @@ def public_session(session: Session, *, is_whole: bool = False) -> Session:
 
 
 def is_long(question: str) -> bool:
-    """Return whether lists show only the beginning of a question. Also true of a question that was cut."""
+    """Return whether a question is too long to be shown in full in lists. Also true of one that was cut already."""
     return len(question) > MAX_QUESTION_LENGTH
 
 
 def bounded_question(question: str) -> str:
-    """Return a question as lists show it: a long one is cut, and ends with a line that says so."""
+    """Return a question as lists show it.
+
+    A long one is cut, and ends with a line with the number of missing characters.
+    """
     left = len(question) - MAX_QUESTION_LENGTH
     return f"{question[:MAX_QUESTION_LENGTH]}\n… and {left} more characters" if left > 0 else question
 

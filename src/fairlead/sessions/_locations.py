@@ -1,6 +1,6 @@
-"""The project, worktree and branch of a folder, from the files of git.
+"""Finds the project, worktree and branch of a folder in git's files, without starting a process.
 
-No process is started: `.git` is git's folder, or a file with its path. In the git folder of a worktree, the file
+`.git` is the git folder, or a file with the path of the git folder. In the git folder of a worktree, the file
 `commondir` names the folder that all worktrees share.
 """
 
@@ -16,34 +16,34 @@ _MAX_FILE_SIZE = 4096
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where a session works."""
+    """The place in which a session works. Outside of a repository, both paths are the folder itself."""
 
     project: str
-    """The folder of the project, which all its worktrees share."""
+    """The path of the project, which is the same for all its worktrees."""
     worktree: str
-    """The folder that is checked out."""
+    """The path of the worktree, the folder with the checked-out files."""
     branch: str = ""
-    """A short commit id if the head is detached; "" if this is not a git repository."""
+    """The branch, or a short commit id if the head is detached; "" if this is not a git repository."""
 
 
 class GitFolders(NamedTuple):
-    """The folders of a repository."""
+    """The folders of a worktree of a repository."""
 
     worktree: str
-    """The folder that is checked out."""
+    """The folder with the checked-out files."""
     own: str
-    """Git's folder of this worktree."""
+    """The git folder of this worktree."""
     common: str
-    """Git's folder that all worktrees share, with the configuration; the same if there is one worktree."""
+    """The git folder that all worktrees share, with the configuration. In the main worktree it is the same as `own`."""
 
 
 def unknown_location(folder: str) -> Location:
-    """Return the location of a folder that was not looked up: the folder itself."""
+    """Return the location of a folder that is in no repository, or that was not looked up: the folder itself."""
     return Location(folder, folder)
 
 
 def find_location(folder: str) -> Location:
-    """Look up the location of a folder. A folder whose files of git cannot be read counts as no repository."""
+    """Return the location of a folder, found on the disk. Without a readable repository, it is the folder itself."""
     folders = find_git_folders(folder)
     if folders is None:
         return unknown_location(folder)
@@ -54,7 +54,10 @@ def find_location(folder: str) -> Location:
 
 
 def find_git_folders(folder: str) -> GitFolders | None:
-    """Look up the repository of a folder. A folder whose files of git cannot be read counts as no repository."""
+    """Return the git folders of the repository that a folder is in.
+
+    Return `None` if it is in none, if git's files cannot be read, or if the path is not absolute.
+    """
     if not folder.startswith("/"):
         return None
     current = os.path.normpath(folder)
@@ -69,7 +72,7 @@ def find_git_folders(folder: str) -> GitFolders | None:
 
 
 def project_of(folder: str) -> str:
-    """Return the project of a folder: its repository, for any worktree or subfolder, or else the folder itself."""
+    """Return the project of a folder: the path of its repository, or the folder itself if it is in none; "" for ""."""
     return find_location(folder).project if folder else ""
 
 

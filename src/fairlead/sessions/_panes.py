@@ -1,8 +1,8 @@
-"""Whether the user is looking at a tmux pane, from the terminals that are attached to its server.
+"""Finds out whether the user is looking at a tmux pane, from the terminals that are attached to the tmux server.
 
-A terminal shows one active pane: that of the current window of its session. tmux knows whether the terminal has the
-focus if `focus-events` is on and the terminal reports them. Where that is not known (off, or a tmux before 3.2), a key
-that was pressed there within the last minute counts as looking.
+A terminal has one active pane, that of the current window of its session. tmux knows whether the terminal has the
+focus if its option `focus-events` is on and the terminal reports the focus. Where this is not known (the option is off,
+or tmux is older than 3.2), the user counts as looking for a minute after pressing a key in that terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlead.errors import CommandFailed
 from fairlead.process import run_process
 
 MAX_INPUT_AGE = 60.0
-"""Seconds since the last key within which the user counts as being at the terminal."""
+"""Seconds after the last key for which the user counts as being at the terminal."""
 
 _TIMEOUT = 2.0
 _PANE = re.compile(r"%\d+")
@@ -23,14 +23,20 @@ _FORMAT = "#{pane_id} #{client_activity} #{focus-events} #{client_flags}"
 
 
 class TmuxClients:
-    """The terminals attached to tmux at one moment, listed once per server. Blocking: it waits for tmux."""
+    """The terminals attached to tmux at the time `now`. Each server's are listed once, when it is first asked about.
+
+    For a thread, because it waits for tmux.
+    """
 
     def __init__(self, now: float) -> None:
         self._now = now
         self._clients: dict[str, list[str]] = {}
 
     def show(self, tmux: str, pane: str) -> bool:
-        """Return whether the user looks at a pane, `False` if it is not known. `tmux` is the pane's `$TMUX`."""
+        """Return whether the user is looking at a pane; `False` if that is not known.
+
+        `tmux` and `pane` are the values of `$TMUX` and `$TMUX_PANE` in the pane.
+        """
         socket = re.sub(r",\d+,\d+$", "", tmux)
         if not _PANE.fullmatch(pane) or not socket.startswith("/"):
             return False
@@ -50,7 +56,7 @@ def _list_clients(socket: str) -> list[str]:
 
 
 def client_shows(client: str, pane: str, now: float) -> bool:
-    """Return whether a line of `tmux list-clients` shows a pane to the user."""
+    """Return whether the terminal in a line of `tmux list-clients` shows a pane, and the user is at that terminal."""
     shown, activity, focus_events, flags = (*client.split(" "), "", "", "")[:4]
     if shown != pane:
         return False

@@ -1,26 +1,26 @@
-"""Compares a session with the client's own file about it.
+"""Corrects the state of a session by the client's own file about the session.
 
 Hooks report what happened, but some things fire no hook: an interrupt, a permission that is granted, a question that is
-dismissed. The client's file has a `status`: idle, busy or waiting. Where the two disagree, this table decides.
+dismissed. The client's file has a `status`: idle, busy or waiting. Where hooks and file disagree, the table decides.
 
-**When.** The file counts only if its status is newer than the event that our state is based on, and has not changed for
-2 s: a hook may be on its way. An older status says nothing about a newer event.
+The file counts only if its status is newer than the event on which our state is based, and has not changed for 2 s,
+because a hook may be on its way.
 
 | hooks say | file says | result | because |
 | --- | --- | --- | --- |
-| working | idle | file: idle | an interrupt fires no Stop; what runs in the background stays |
+| working | idle | file: idle | an interrupt fires no Stop; background work continues |
 | working | waiting | file: attention | a dialog is open that no hook reports |
 | attention | busy | file: working | a granted permission fires nothing |
-| attention | idle | file: idle | the question was dismissed; but see below |
-| attention (an error) | idle | hooks | the client is idle *because* of the error, which nobody has seen yet |
+| attention | idle | file: idle | the question was dismissed; but see the next two rows |
+| attention (an error) | idle | hooks | the client is idle because of the error, which nobody has seen yet |
 | attention (a question) | idle, within 2 s | hooks | nobody answers that fast: the client counts a question as idle |
-| attention | waiting | both | the reason of the hooks is more precise |
+| attention | waiting | hooks | they agree, and the reason of the hooks is more precise |
 | idle | busy | file: working | events were lost, or another Stop hook keeps the agent going |
 | idle | waiting | file: attention | a dialog at the prompt |
-| anything | shell, or unknown | hooks | the meaning is not known |
+| anything | shell, or unknown | hooks | the meaning of this status is not known |
 
-Without a file, one state is corrected by time alone: the end of a background subagent should wake its parent. A parent
-that has not started to work within 5 s is idle.
+One state is also corrected by time alone. The end of a background subagent should wake its parent: a parent that has
+not started to work within 5 s is idle.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from fairlead.clients import ClientSessionFile
 
 SETTLE_TIME = 2.0
-"""Seconds for which hooks and file may disagree."""
+"""Seconds for which the status of a file must not have changed before it counts."""
 WAKE_TIME = 5.0
-"""Seconds within which the client wakes an agent whose last background subagent has ended."""
+"""Seconds within which the client should wake an agent whose last background subagent has ended."""
 
 
 def discovered_session(file: ClientSessionFile, now: float) -> Session | None:
@@ -70,7 +70,10 @@ def discovered_session(file: ClientSessionFile, now: float) -> Session | None:
 
 
 def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> Session:
-    """Return the session after comparing it with the client's file."""
+    """Return the session, corrected by the client's file and the time; the same object if nothing changes.
+
+    `file` is `None` if there is none. Only main sessions that have not ended are corrected.
+    """
     if session.ended is not None or session.parent:
         return session
     is_about = file is not None and _is_about(file, session)
@@ -82,7 +85,7 @@ def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> S
 
 
 def _with_name(session: Session, file: ClientSessionFile) -> Session:
-    """Add the name that the user or the client has given the session, and the pane if no event has reported it."""
+    """Add the session's name from the file, and the pane if no event has reported one."""
     if file.name and file.name != session.title:
         session = replace(session, title=file.name)
     if file.pane and not session.pane:
@@ -91,7 +94,7 @@ def _with_name(session: Session, file: ClientSessionFile) -> Session:
 
 
 def _combine(session: Session, file: ClientSessionFile) -> Session:
-    """Decide by the table in the module's docstring."""
+    """Return the session, corrected as the table in the module's docstring says."""
     old, new = session.state, _state_of(file)
     if type(new) is type(old) or _hooks_are_better(session, file):
         return session
@@ -104,7 +107,10 @@ def _combine(session: Session, file: ClientSessionFile) -> Session:
 
 
 def reconcile_child(child: Session, file: ClientSessionFile, now: float) -> Session:
-    """Clear a subagent's question when the client no longer waits. The client shows it as a dialog of the session."""
+    """Return a subagent, without its question if the client no longer waits for an answer.
+
+    `file` is that of the main session, because the client shows the question as a dialog of that session.
+    """
     if child.ended is not None or type(child.state) is not AttentionNeeded or file.status not in ("busy", "idle"):
         return child
     return _granted(child, file, "the client no longer waits") if _is_newer(file, child, now) else child
@@ -141,7 +147,7 @@ def _hooks_are_better(session: Session, file: ClientSessionFile) -> bool:
 
 
 def _turn_ended(session: Session, file: ClientSessionFile) -> Session:
-    """Return the session after its turn, without the calls and subagents of the foreground."""
+    """Return the session as it is between turns: without open calls and without subagents of the foreground."""
     agents = {name: agent for name, agent in session.agents.items() if agent.background}
     state = state_between_turns(agents, session.tasks)
     if state == session.state and not session.calls and not session.in_turn:

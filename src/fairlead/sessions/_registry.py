@@ -1,26 +1,27 @@
-"""The registry of all sessions and subagents, computed from events. One writer; no I/O, no clock.
+"""The registry of all sessions and subagents, computed from events. Not thread-safe; it does no I/O and reads no clock.
 
-**Which session an event belongs to.** A main session is identified by its id; its process is an attribute, because one
-process may have several sessions and many payloads name none. An event with an `agent_id` belongs to that subagent; the
-start and the stop of a subagent also concern its parent.
+**Which session an event belongs to.** A main session is identified by its id. Its process is only an attribute, because
+one process may have several sessions, and is not known for many events. An event with an `agent_id` belongs to that
+subagent. The start and the stop of a subagent also concern its parent.
 
-**Unknown sessions** are created by their first event, whatever it is; a session of which only the end is seen is kept
-as ended. Unknown subagents are created in the same way, except by a stop without a type: the client's compaction fires
-that.
+**Unknown sessions** are created by their first event, whatever it is. A session of which only the end is seen is kept
+as ended. Unknown subagents are created in the same way, except by a stop without a type, which comes from the client's
+compaction and not from a subagent.
 
-**The parent of a subagent** is known only from the answer of the tool call that started it. Until then it is guessed
+**The parent of a subagent** is known only from the result of the tool call that started it. Until then it is guessed
 (see `_subagent_linker`).
 
-**A subagent ends** by its stop; when the answer of its call says so; when the list at its parent's Stop lacks it; and
-with its parent.
+**A subagent ends** by its stop, or when the result of its call reports the end, or when its parent's Stop does not list
+it as a background task, or with its parent.
 
-**Processes.** A session belongs to the process that sent its latest event. A second process that sends events for the
-same id (twice, or a start) is kept in `others`: the session then ends with the last of them. A process that started
-later with the same pid ends the sessions of the earlier one; if one of those sends another event, the pid is shared (by
-containers, or machines) and is no evidence from then on.
+**Processes.** A session belongs to the process that sent its latest event. If another process had sent more than one
+event of the session before, it is kept in `others`, and the session ends only with the last of its processes. If a pid
+is found with a later start time, the earlier process has ended, and so have its sessions. If such a session sends
+another event, the pid is used by several processes at a time (in containers, or on several machines), and is no
+evidence from then on.
 
-**/clear and /resume** end one id and start another in the same process: the new session lists the old id in `previous`,
-the old one has the new id in `next_id`.
+**/clear and /resume** end one session and start another in the same process. The new session has the old id in
+`previous`, and the old one has the new id in `next_id`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from fairlead.process import Process
 
 PROCESS_GONE = "process gone"
-"""The end reason of a session whose process has ended."""
+"""The `end_reason` of a session whose process has ended."""
 KEEP_ENDED = HOUR
 """Seconds for which an ended session is kept."""
 MAX_ENDED = 200
@@ -74,20 +75,23 @@ _PERMISSION_PROMPT = "permission_prompt"
 _SAME_PROCESS = frozenset({"clear", "resume", "fork"})
 _UNKNOWN_CALLER = Caller()
 _ACTIVITY_INTERVAL = 60.0
-"""Seconds by which a parent's last activity may lag behind its subagents': not each of their events updates it."""
+"""Seconds by which `last_activity` of a main session may be behind its subagents', whose events rarely update it."""
 
 
 class Registry(SubagentLinker):
-    """All sessions. Every public method that changes sessions returns the numbered changes."""
+    """All sessions. The methods from `apply_event` to `prune` change sessions, and return the numbered changes."""
 
     def __init__(self, revision: int = 0) -> None:
-        """Create an empty registry. `revision` should increase from one start to the next, as a clock does."""
+        """Create an empty registry, whose first change has the number `revision + 1`.
+
+        `revision` should be higher than that of any earlier registry, so that readers notice a restart.
+        """
         super().__init__()
         self.log = ChangeLog(revision)
         self.start_times: dict[int, int] = {}
-        """Pid → the latest start time that was seen."""
+        """By pid: the latest start time that an event has reported for it."""
         self.shared_pids: set[int] = set()
-        """Pids that several processes have at the same time: they are no evidence."""
+        """Pids that several processes have at the same time. They are no evidence that a session has ended."""
 
     # -- changes ---------------------------------------------------------------------------------------
 
@@ -100,7 +104,10 @@ class Registry(SubagentLinker):
         client: str = DEFAULT_CLIENT,
         verdict: Verdict = "none",
     ) -> list[SessionChange]:
-        """Apply an event that happened at `at` in the process of `caller`; `verdict` is our own answer to it."""
+        """Apply an event to its session, which is created if it is unknown, and to its subagents.
+
+        `at` is the Unix time of the event, `caller` the client's process, `verdict` what Fairlead answered.
+        """
         root = self._root(event, at, caller, client)
         if isinstance(event, SessionEnd) and (remaining := _without_process(root, (caller.pid, caller.start))):
             self.put(apply(remaining, event, at, "blocked"))
@@ -115,9 +122,9 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def reconcile(self, files: Iterable[ClientSessionFile], now: float) -> list[SessionChange]:
-        """Compare the sessions with the client's own files, and add sessions that only a file knows.
+        """Compare the sessions with the client's own files, and add sessions that only a file reports.
 
-        Some states also end by the passage of time, so call it every second or so, even without files.
+        Some states also end after some time, so call this about every second, even without files.
         """
         by_id = {file.session_id: file for file in files}
         for name in [name for name in self.by_id if name.startswith(STARTING) and name not in by_id]:
@@ -133,7 +140,7 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def end_processes(self, dead: Iterable[Process], now: float) -> list[SessionChange]:
-        """End the sessions of processes that have ended. A session with another process continues there."""
+        """End the sessions of processes that have ended. A session that has another process continues with that one."""
         for process in dead:
             for root in self.roots():
                 if root.ended is None and process in root.others:
@@ -143,9 +150,9 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def update_usage(self, session_id: str, usage: Usage, unknown: Session | None = None) -> list[SessionChange]:
-        """Update the usage of a session. It never changes the state: the figures also arrive after Stop.
+        """Update the usage of a session, but not its state: the figures also arrive after Stop.
 
-        `unknown` is the session to add if there is none of this id.
+        `unknown` is the session to add if there is none of this id; `None` to add none.
         """
         session = self.by_id.get(session_id)
         if session is None and unknown is not None:
@@ -158,7 +165,10 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[SessionChange]:
-        """Clear a question of an agent that the user has answered outside of the client, which no event reports."""
+        """Clear a question of an agent that the user has answered outside of the client, which no event reports.
+
+        `tool` and `question` identify it. Do nothing if that question is not open.
+        """
         session = self.by_id.get(session_id)
         if session is not None:
             after = with_answer(session, tool, question, at)
@@ -167,7 +177,7 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def prune(self, now: float) -> list[SessionChange]:
-        """Drop sessions that ended long ago, ended ones above the limit, and those without activity for a week."""
+        """Drop sessions that ended over an hour ago, the oldest ended ones above 200, and those inactive for a week."""
         roots = self.roots()
         ended = sorted((s for s in roots if s.ended is not None), key=lambda s: s.ended or 0.0)
         too_many = len(ended) - MAX_ENDED
@@ -185,39 +195,42 @@ class Registry(SubagentLinker):
         return self.log.revision
 
     def changes_since(self, revision: int) -> list[SessionChange] | None:
-        """Return the changes after a revision; `None` means that all sessions have to be read again."""
+        """Return the latest change of each session after a revision; `None` if all sessions have to be read again."""
         return self.log.since(revision)
 
     def get(self, session_id: str) -> Session | None:
-        """Find a session by its id, or by an id that it had before."""
+        """Return a session by its id, or by an id that it had before /clear or /resume; `None` if it is unknown."""
         session = self.by_id.get(session_id)
         while session is not None and session.ended is not None and session.next_id in self.by_id:
             session = self.by_id[session.next_id]
         return session
 
     def get_public(self, session_id: str, *, is_whole: bool = False) -> Session | None:
-        """Find a session as `get` does, and return it as people and programs see it."""
+        """Return the same session as `get`, as people and programs see it: see `public`."""
         session = self.get(session_id)
         return session and public_session(session, is_whole=is_whole)
 
     def sessions(self, *, ended: bool = False) -> list[Session]:
-        """Return the main sessions, on request with those that have ended."""
+        """Return the main sessions that have not ended; with `ended`, all main sessions."""
         return [session for session in self.roots() if ended or session.ended is None]
 
     def children_of(self, session_id: str) -> list[Session]:
-        """Return the subagents of a session, the oldest first, including those that have ended."""
+        """Return the direct subagents of a session, the oldest first, including those that have ended."""
         return [self.by_id[name] for name in self.children.get(session_id, ())]
 
     def agent(self, agent_id: str) -> Session | None:
-        """Find a subagent by its agent id."""
+        """Return a subagent by its agent id; `None` if it is unknown.
+
+        If several have that id, the newest one is returned.
+        """
         return self.by_id.get(self.by_agent.get(agent_id, ""))
 
     def in_process(self, pid: int, start: int) -> list[Session]:
-        """Return the main sessions of a process."""
+        """Return the main sessions of a process, including ended ones, by its pid and start time."""
         return [self.by_id[name] for name in self.by_process.get((pid, start), ())]
 
     def processes(self) -> set[Process]:
-        """Return the processes of all sessions that have not ended."""
+        """Return all known processes of the sessions that have not ended, as pairs of pid and start time."""
         live = [session for session in self.roots() if session.ended is None]
         return {pair for s in live for pair in ((s.pid, s.pid_start), *s.others) if pair[0]}
 
@@ -255,12 +268,12 @@ class Registry(SubagentLinker):
             self.assign_subagent(self.by_id[parent_id], clean_text(event.tool_use_id or "", MAX_ID_LENGTH), at)
 
     def _teammate(self, root: Session, event: TeammateIdle) -> Session | None:
-        """Find a teammate by its name: some clients do not send its id."""
+        """Return the teammate that an event names; `None` if it is unknown. Some clients do not send its id."""
         named = [child for child in self.descendants(root.id) if child.agent_type == event.teammate_name]
         return named[-1] if named else None
 
     def _subagent_asks(self, root: Session) -> bool:
-        """Return whether the question on the screen is a subagent's."""
+        """Return whether a subagent waits for the user, and the main session itself does not."""
         if type(root.state) is AttentionNeeded:
             return False
         return any(child.ended is None and type(child.state) is AttentionNeeded for child in self.descendants(root.id))
@@ -278,7 +291,10 @@ class Registry(SubagentLinker):
         return root
 
     def _link_predecessor(self, root: Session, source: str, at: float) -> Session:
-        """Link a session with the previous one of the same process."""
+        """Link a session with the previous one of the same process, which ends for the reason `source`.
+
+        Return the session, unchanged if there is no previous one, or that is linked with another session already.
+        """
         process = (root.pid, root.pid_start)
         earlier = [self.by_id[name] for name in self.by_process.get(process, ()) if name != root.id] if root.pid else []
         candidates = [s for s in earlier if s.ended is None or s.end_reason in _SAME_PROCESS]
@@ -320,7 +336,10 @@ class Registry(SubagentLinker):
         )
 
     def _note_start_time(self, pid: int, start: int, at: float, root: Session) -> None:
-        """Record the start time of a pid; if the pid is reused, end the sessions of its former process."""
+        """Record the start time of a pid. If another process had the pid before, end its sessions, but not `root`.
+
+        If the pid turns out to be used by several processes at a time, record that instead.
+        """
         known = self.start_times.get(pid, 0)
         if start > known:
             self.start_times[pid] = start
@@ -356,7 +375,7 @@ class Registry(SubagentLinker):
     # -- limits ----------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """Drop the oldest session if there are too many, ended ones first."""
+        """If the limit is reached, drop the main session that was inactive for the longest time, ended ones first."""
         if len(self.by_id) < MAX_SESSIONS:
             return
         roots = self.roots()
@@ -369,7 +388,10 @@ class Registry(SubagentLinker):
 
 
 def _without_process(root: Session, process: Process) -> Session | None:
-    """Return the session without a process that has ended; `None` if it has no other process."""
+    """Return the session without a process that has ended.
+
+    Return `None` if the session has no other process, or if it is not a session of that process.
+    """
     if process in root.others:
         return replace(root, others=tuple(other for other in root.others if other != process))
     if root.others and process == (root.pid, root.pid_start):

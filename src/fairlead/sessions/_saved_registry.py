@@ -73,7 +73,10 @@ def rebuild_registry(records: Iterable[Record], revision: int = 0) -> Registry:
 
 
 def apply_record(registry: Registry, record: EventRecord, event: Event | None = None) -> None:
-    """Apply an event of the journal. `event` is its parsed payload, if the caller has it."""
+    """Apply an event of the journal to the registry. Do nothing if its payload cannot be parsed.
+
+    `event` is the parsed payload; `None` to parse that of the record.
+    """
     try:
         event = event or client_named(record.client).parse(bytes(record.payload), record.event)
     except FairleadError:

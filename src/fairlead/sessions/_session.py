@@ -1,6 +1,7 @@
-"""A session: one agent that runs, or ran. A subagent is a session with a parent. Values only, computed by `apply`.
+"""The values that make up a session: an agent that runs or has ended. A subagent is a session with a parent.
 
-No value can contain itself, so the garbage collector does not track them (`gc=False`): there may be 10 000 sessions.
+They are immutable, and computed by `apply`. No value can contain itself, so the garbage collector need not track them
+(`gc=False`), which matters with thousands of sessions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Source: TypeAlias = Literal["hook", "client", "process"]
 
 hook     an event that the client sent
 client   the client's own file about the session
-process  the operating system: the process is gone
+process  the operating system, which reports that the process has ended
 """
 
 
@@ -36,17 +37,20 @@ class Working(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="wo
     """The agent is busy."""
 
     detail: str | None = None
-    """What it is busy with, in a word or two: a tool, a type of subagent, "Thinking"."""
+    """What it is busy with, in a word or two: a tool, a type of subagent, "Thinking"; `None` if that is not known."""
 
 
 class AttentionNeeded(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="attention", tag_field="is"):
     """The session does not continue until the user acts."""
 
     reason: str
-    """What is needed; never blank."""
+    """What is needed, in a few words; never ""."""
     about: str = ""
-    """The full question: the command, the file with its changes, the question. The first line says the most.
-    Lists and the stream have its first 4 000 characters, `GET /v1/sessions/ID` has all of it."""
+    """The full question: the command, the file with its changes, or the question; "" if it is not known.
+
+    Its first line is the most important. Lists and the stream of changes have its first 4 000 characters, and
+    `GET /v1/sessions/ID` has all of it.
+    """
 
     def __post_init__(self) -> None:
         if not self.reason:
@@ -60,17 +64,19 @@ THINKING = Working("Thinking")
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Why a session is in its state."""
+    """What shows that a session is in its state."""
 
     event: str
     """The name of an event, or a description of what the client's file or the system reported."""
     at: float
-    """When, in Unix time."""
+    """The Unix time of the event."""
     tool: str = ""
+    """The tool of the call that it is about; "" for none."""
     path: str = ""
+    """The file of that call; "" for none."""
     source: Source = "hook"
     why: str = ""
-    """Why this source was believed, where two disagreed."""
+    """Why this source was preferred, if two disagreed."""
 
 
 # -- the session ------------------------------------------------------------------------------------------
@@ -81,17 +87,19 @@ class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     tool: str
     at: float
+    """The Unix time of its start."""
     path: str = ""
+    """The file in its input; "" if there is none."""
     asked: str = ""
-    """Why the user is asked about it; "" if the user is not asked."""
+    """The reason why the user is asked about it, as in `AttentionNeeded.reason`; "" if the user is not asked."""
     question: str = ""
-    """The full question, as in `AttentionNeeded.about`."""
+    """The full question to the user, as in `AttentionNeeded.about`."""
     about: str = ""
-    """The description, if the call starts a subagent."""
+    """What the subagent is asked to do, in a few words, if the call starts one."""
     kind: str = ""
-    """The type (or the name) of the subagent that it starts."""
+    """The type (or the name) of the subagent that it starts; "" if it starts none."""
     agent: str = ""
-    """The subagent that it started. A guess while the call is open, because no event reports it."""
+    """The agent id of the subagent that it started; "" for none. A guess while the call is open."""
 
 
 class ActiveSubagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -113,54 +121,61 @@ class BackgroundTask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Counters(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """How often something happened."""
+    """How often something happened in a session."""
 
     prompts: int = 0
     """Prompts written by the user."""
     wakes: int = 0
-    """Prompts written by the client."""
+    """Prompts written by the client, for instance when a background task has ended."""
     tools: int = 0
+    """Tool calls."""
     failures: int = 0
+    """Tool calls that failed."""
     denials: int = 0
+    """Tool calls that were denied."""
     agents: int = 0
+    """Subagents that were started."""
     compactions: int = 0
     errors: int = 0
-    """Turns that ended by an error of the model's API."""
+    """Turns that ended because of an error of the model's API."""
 
 
 class SessionMemory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What `apply` remembers to accept events in any order. Not shown to users.
+    """What `apply` remembers of a session, so that events may come in any order. Not shown to users.
 
-    Saved under the names given here, which earlier versions read.
+    The names in `msgspec.field` are those in saved snapshots. They stay, because earlier versions read them.
     """
 
     newest: float = msgspec.field(default=0.0, name="heard")
-    """The time of the newest event: earlier events are delayed ones."""
+    """The Unix time of the newest event. An event with an earlier time is a delayed one."""
     delayed: int = msgspec.field(default=0, name="behind")
-    """The number of consecutive events that were delayed by more than the jitter: see `apply`."""
+    """The number of events in a row that were delayed by more than `JITTER`: see `apply`."""
     recent: tuple[tuple[float, str, str], ...] = ()
-    """The latest events: time, name, subject."""
+    """The latest events, each as time, name and subject."""
     closed: tuple[str, ...] = ()
-    """The latest tool calls and subagents that ended."""
+    """The ids of the latest tool calls and subagents that ended."""
     cleared: float = 0.0
-    """When all open calls were last known to be over."""
+    """The last Unix time at which all earlier calls were known to have ended."""
     process_events: int = msgspec.field(default=0, name="spoken")
-    """The number of events from the current process."""
+    """The number of events that came from the current process."""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One agent: its identity, where it runs, its state, and the evidence for the state."""
 
     id: str
-    """The client's session id; of a subagent `<session id>/<agent id>`."""
+    """The client's session id; for a subagent `<session id>/<agent id>`."""
 
     # The fields that most events change come first: msgspec searches the fields in order to replace one.
     state: State = IDLE
     evidence: Evidence | None = None
     since: float = 0.0
-    """When the state began. A new reason for attention begins a state, but a new detail of the same work does not."""
+    """The Unix time at which the state began.
+
+    It begins again with a new reason for attention, but not with a new detail of `Working`.
+    """
     in_turn: bool = False
-    """The agent is between a prompt and its answer."""
+    """Whether the agent is between a prompt and its answer."""
     last_activity: float = 0.0
     calls: dict[str, OpenCall] = {}
     """Open tool calls by id, the oldest first."""
@@ -171,44 +186,55 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     parent: str = ""
     """The id of the session that started this subagent; "" for a main session."""
     agent_id: str = ""
+    """The client's id of this subagent; "" for a main session."""
     agent_type: str = ""
+    """The type of this subagent, or the agent as which the client was started; "" for none."""
     description: str = ""
     """What the subagent was asked to do, in a few words."""
     call: str = ""
-    """The id of the tool call that started the subagent."""
+    """The id of the tool call that started the subagent; "" if it is not known."""
 
     cwd: str = ""
     project: str = ""
-    """The project's folder, as the client reports it to hooks."""
+    """The project's folder, as the client reports it to hooks; "" if it does not."""
     permission_mode: str = ""
     model: str = ""
     transcript: str = ""
     title: str = ""
-    """The name that the user or the client has given the session."""
+    """The name that the user or the client has given the session; "" if it has none."""
 
     pid: int = 0
     """The client's process; 0 if it is not known, and for a subagent, which runs in its parent's process."""
     pid_start: int = 0
+    """When that process started, in clock ticks since boot; 0 if it is not known."""
     others: tuple[tuple[int, int], ...] = ()
-    """Other processes (pid, start) that sent events with the same session id."""
+    """Other processes, as pid and start, that sent events with the same session id."""
     tmux: str = ""
+    """`$TMUX` of the client; "" outside of tmux."""
     pane: str = ""
+    """`$TMUX_PANE` of the client; "" outside of tmux."""
 
     started: float = 0.0
+    """Unix time."""
     ended: float | None = None
+    """Unix time; `None` while it runs."""
     end_reason: str = ""
-    """The reason that the client gave; "completed" for a subagent; "process gone", "parent ended", "stop not seen"."""
+    """The reason that the client gave, or one of "completed", "process gone", "parent ended" and "stop not seen".
+
+    "" while the session runs.
+    """
 
     agents: dict[str, ActiveSubagent] = {}
-    """Working subagents by id, the oldest first."""
+    """Its working subagents by agent id, the oldest first."""
     tasks: dict[str, BackgroundTask] = {}
-    """The background tasks that the client listed at its latest Stop."""
+    """The background tasks that the client listed at the latest Stop, by id."""
 
     previous: tuple[str, ...] = ()
     """The ids that this session had before /clear or /resume, the latest last."""
     next_id: str = ""
-    """The id under which the same process continued."""
+    """The id of the session that replaced this one in the same process; "" for none."""
     first_prompt: str = ""
+    """The first prompt that the user wrote."""
     last_prompt: str = ""
     """The latest prompt that the user wrote."""
     by_person: bool = False
@@ -219,7 +245,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
     @property
     def folder(self) -> str:
-        """The folder that determines the project. It does not change with the agent's working directory."""
+        """The folder that determines the project: that of `project`, or else the working directory."""
         return self.project or self.cwd
 
     @property
@@ -228,13 +254,13 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return bool(self.parent)
 
     def is_stale(self, now: float) -> bool:
-        """Return whether there was no activity for 8 hours. Not a state: a stale session is still idle or working."""
+        """Return whether there was no activity for 8 hours at the Unix time `now`. The state does not depend on it."""
         return now - self.last_activity > STALE_AFTER
 
     def duration(self, now: float) -> float:
-        """Return the seconds from the start of the session to its end, or to now."""
+        """Return the seconds from the start of the session to its end, or to `now` (Unix time) while it runs."""
         return max(0.0, (now if self.ended is None else self.ended) - self.started)
 
     def in_state(self, now: float) -> float:
-        """Return the seconds for which the session has been in its state."""
+        """Return for how many seconds the session has been in its state, until its end, or until `now` (Unix time)."""
         return max(0.0, (now if self.ended is None else self.ended) - self.since)

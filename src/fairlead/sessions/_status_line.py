@@ -1,4 +1,4 @@
-"""The status line that Fairlead shows for users who have none of their own. Pure."""
+"""The status line that Fairlead shows in the client for users who have not configured one. A pure function."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ if TYPE_CHECKING:
     from fairlead.clients import StatusLine, Usage
 
 STATUS_LINE = "StatusLine"
-"""The launcher's name for the status line. It is not an event of the client."""
+"""The name by which the launcher asks for the status line, as for an event. It is not an event of the client."""
 MAX_STATUS_BYTES = 256 * 1024
-"""The maximum number of bytes of a status line's payload: a hundred times as many as a client sends."""
+"""The maximum size of the payload for a status line in bytes, about a hundred times what a client sends."""
 
 _MAX_NAME_LENGTH = 40
 _BAR = 10
 
 
 def line_of(status: StatusLine, known: Usage | None = None, others: int = 0) -> str:
-    """Return the line: the model, how full its context is, the usage, and how many other sessions need the user.
+    """Return the line: model, fill of the context window, cost, duration, changed lines, and other sessions' needs.
 
-    `known` is the usage of the session including this payload: one payload alone may not have everything.
+    `known` is the usage merged from all payloads of the session, because one payload may not have all figures; `None`
+    to use that of `status`. `others` is the number of other sessions that need the user.
     """
     usage = known or status.usage
     return "  ".join(part for part in _parts(status, usage, others) if part)
@@ -53,5 +54,5 @@ def changed_lines(usage: Usage) -> Iterator[str]:
 
 
 def _model(status: StatusLine, usage: Usage) -> str:
-    """Return the client's name of the model, safe for a terminal."""
+    """Return the client's name for the model, cut and without control characters."""
     return one_line(status.model or usage.model or "", _MAX_NAME_LENGTH)

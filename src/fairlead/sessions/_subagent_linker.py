@@ -1,11 +1,11 @@
-"""Subagents as sessions of their own: created, linked to the call that started them, and ended.
+"""Creates and ends the sessions of subagents, and links them to the tool calls that started them.
 
-No event says which tool call started a subagent, or whether another subagent did, until the call is answered. The first
-guess is the oldest open call that asks for this type and has no subagent yet, in the main session or in one of its
-subagents. The answer names the subagent: if the guess was wrong, the two subagents swap their calls.
+No event reports which tool call started a subagent, in the main session or in another subagent, until that call has a
+result. Until then it is guessed to be the oldest open call, in the main session or its subagents, that asks for this
+type and has no subagent yet. The result names the subagent. If the guess was wrong, the two subagents swap their calls.
 
-A subagent may end while subagents that it started in the background continue. They stay its children, and also count as
-agents of the nearest running ancestor: a main session is not idle while anything below it works.
+A subagent may end while subagents that it started in the background continue. They stay its children, but also count as
+agents of the nearest ancestor that has not ended, so that a main session is not idle while any descendant works.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from fairlead.sessions._session import Source
 
 MAX_CHILDREN = 100
-"""Subagents of one session that are kept; ended ones are dropped first."""
+"""The number of direct subagents of one session that are kept. Ended ones are dropped first."""
 
 
 def end_session(session: Session, evidence: str, at: float, reason: str, *, source: Source = "hook") -> Session:
-    """Return the session as ended, although no event of its own has reported the end."""
+    """Return the session as ended, for an end that none of its events has reported.
+
+    `evidence` describes what has shown the end, and `reason` is the `end_reason`.
+    """
     return replace(
         session,
         state=IDLE,
@@ -50,12 +53,12 @@ def end_session(session: Session, evidence: str, at: float, reason: str, *, sour
 
 
 class SubagentLinker(SessionIndex):
-    """Sessions and their subagents."""
+    """The sessions, with the operations that change a session and its subagents together."""
 
     # -- start and stop --------------------------------------------------------------------------------
 
     def start_subagent(self, root: Session, event: SubagentStart, at: float, verdict: Verdict) -> None:
-        """Create the subagent's session, and apply the event to its parent."""
+        """Apply the start of a subagent to its parent and to its session, which is created if it is unknown."""
         agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is None:
@@ -68,7 +71,10 @@ class SubagentLinker(SessionIndex):
             self.put(self._with_call(apply(child, event, at, verdict), self.by_id[parent.id]))
 
     def stop_subagent(self, root: Session, event: SubagentStop, at: float, verdict: Verdict) -> None:
-        """End the subagent's session, and apply the event to its parent."""
+        """Apply the stop of a subagent to its session, and to the ancestors that list it.
+
+        Create the session if unknown. A stop without a type of an unknown subagent is applied to the main session only.
+        """
         agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is None and event.agent_type:
@@ -84,7 +90,10 @@ class SubagentLinker(SessionIndex):
                 self.update(ancestor, apply(ancestor, event, at, verdict), event, at)
 
     def get_or_create_child(self, root: Session, event: Event, at: float) -> Session:
-        """Return the subagent that an event comes from; create it if its start was not seen."""
+        """Return the subagent that an event comes from.
+
+        If its start was not seen, create it, ended if its parent has.
+        """
         agent_id = clean_text(event.agent_id or "", MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
         if child is not None:
@@ -98,7 +107,7 @@ class SubagentLinker(SessionIndex):
         return child
 
     def mark_working(self, child: Session, at: float) -> None:
-        """Add a subagent that works to its parent again, if the parent counts it as ended."""
+        """Add a working subagent to its nearest ancestor that has not ended, if that does not list it as working."""
         parent = next((ancestor for ancestor in self._ancestors(child) if ancestor.ended is None), None)
         if parent is None or child.agent_id in parent.agents or not child.in_turn:
             return
@@ -107,7 +116,11 @@ class SubagentLinker(SessionIndex):
     # -- consequences ----------------------------------------------------------------------------------
 
     def update(self, before: Session, after: Session, event: Event | None, at: float) -> Session:
-        """Replace a session; create the subagents that it gained, and end those that it lost."""
+        """Replace a session, and return it.
+
+        Create the subagents that `after` lists in addition, and end the missing ones. If a main session has ended, all
+        its subagents end. `event` is the cause; `None` if it was no event.
+        """
         self.put(after)
         if after.ended is not None and before.ended is None and not after.parent:
             self.end_descendants(after, after.evidence.event if after.evidence else "", at)
@@ -120,13 +133,13 @@ class SubagentLinker(SessionIndex):
         return after
 
     def end_descendants(self, session: Session, evidence: str, at: float) -> None:
-        """End the subagents of a session that has ended: they ran in its process."""
+        """End all descendants of a session that has ended, because they ran in its process."""
         for child in list(self.descendants(session.id)):
             if child.ended is None:
                 self.put(end_session(child, evidence, at, "parent ended"))
 
     def link_subagent(self, parent: Session, agent_id: str, event: PostToolUse, at: float) -> None:
-        """Link a subagent to the call whose answer names it, and correct earlier guesses."""
+        """Link a subagent to the call whose result names it, and correct a wrong guess. Create it if it is unknown."""
         name = self._child_id(parent, agent_id)
         child = self.by_id.get(name)
         if child is None:
@@ -149,7 +162,7 @@ class SubagentLinker(SessionIndex):
             self.put(after)
 
     def assign_subagent(self, parent: Session, call_id: str, at: float) -> None:
-        """Assign to a delayed call the subagent of its type that started in the meantime, if there is one."""
+        """Assign a subagent to a call whose event was delayed: one of the call's type that started after it, if any."""
         call = parent.calls.get(call_id)
         if call is None or call.agent:
             return
@@ -186,7 +199,7 @@ class SubagentLinker(SessionIndex):
         )
 
     def _with_call(self, child: Session, parent: Session) -> Session:
-        """Add the call that started a subagent, if an event of the subagent came before its start."""
+        """Return the subagent with the call that the parent has assigned to it, if it has no call yet."""
         match = next(((i, c) for i, c in parent.calls.items() if c.agent == child.agent_id), None)
         if child.call or match is None:
             return child
@@ -214,14 +227,14 @@ class SubagentLinker(SessionIndex):
         return session.id == top.id or any(child.id == session.id for child in self.descendants(top.id))
 
     def _move(self, child: Session, parent: Session) -> Session:
-        """Move a subagent to the session that started it."""
+        """Make `parent` the parent of a subagent, instead of the session that was guessed. Return the subagent."""
         guessed = self.by_id.get(child.parent)
         if guessed is not None:
             self.put(remove_subagent(guessed, child.agent_id))
         return self.put(replace(child, parent=parent.id))
 
     def _swap_calls(self, parent: Session, child: Session, call_id: str) -> None:
-        """Assign the call that was guessed for `child` to the subagent that was guessed for `call_id`."""
+        """If the call `call_id` was guessed for another subagent, give that one the call guessed for `child`."""
         parent = self.by_id[parent.id]
         for name in self.children.get(parent.id, ()):
             other = self.by_id[name]
@@ -239,14 +252,14 @@ class SubagentLinker(SessionIndex):
             self._reassign_descendants(self.put(end_session(child, evidence, at, reason)), at)
 
     def _reassign_descendants(self, ended: Session, at: float) -> None:
-        """Add the working subagents of an ended subagent to its nearest running ancestor."""
+        """Add the working descendants of an ended subagent to its nearest ancestor that has not ended."""
         parent = next((ancestor for ancestor in self._ancestors(ended) if ancestor.ended is None), None)
         for child in list(self.descendants(ended.id)) if parent is not None else ():
             if parent is not None and child.ended is None and child.in_turn and child.agent_id not in parent.agents:
                 parent = self.put(add_subagent(parent, child.agent_id, child.agent_type, at, is_background=True))
 
     def _ancestors(self, session: Session) -> Iterator[Session]:
-        """Yield the parent of a subagent, then that parent's parent, up to the main session."""
+        """Yield the ancestors of a subagent, from its parent to the main session."""
         while session.parent in self.by_id:
             session = self.by_id[session.parent]
             yield session

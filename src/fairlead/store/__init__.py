@@ -1,7 +1,6 @@
 """Databases for events and mail, opened by URL.
 
-Modules are imported on first use. Importing SQLAlchemy takes longer than reading a revision, which is all that some
-processes do.
+Modules are imported on first use, because some processes need only a constant or an error and never SQLAlchemy.
 """
 
 from __future__ import annotations

@@ -40,18 +40,21 @@ _Item = TypeVar("_Item")
 
 
 def insert_or_ignore(table: Table) -> sqlite.Insert:
-    """Return an insert that skips existing rows."""
+    """Return an insert that skips rows whose key exists. `dialect` is the name of the database's dialect."""
     return sqlite.insert(table).on_conflict_do_nothing()
 
 
 def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence[_Item]]:
-    """Yield the items in batches that fit into one statement."""
+    """Yield the items in their order, as sequences of at most `size` items."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
 @contextmanager
 def write_transaction(backend: SQLite, *, durable: bool = False) -> Iterator[Connection]:
-    """Open a transaction that writes; a durable one survives a power failure."""
+    """Open a transaction that writes, and commit it at the end of the block.
+
+    After the commit of a `durable` one, it and all earlier commits survive a power failure.
+    """
     with backend.engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
         with backend.durable(connection) if durable else nullcontext(), connection.begin():
@@ -60,7 +63,7 @@ def write_transaction(backend: SQLite, *, durable: bool = False) -> Iterator[Con
 
 @contextmanager
 def translate_errors(backend: SQLite) -> Iterator[None]:
-    """Raise driver errors as `StoreError`. Other exceptions are bugs and pass unchanged."""
+    """Raise the driver's errors within the block as `StoreError`. Other exceptions are bugs, and pass unchanged."""
     try:
         yield
     except PoolTimeout as error:
@@ -73,19 +76,22 @@ def translate_errors(backend: SQLite) -> Iterator[None]:
 
 
 class Database:
-    """An open database. Thread-safe; writers wait for each other."""
+    """An open database. Thread-safe; writers wait for each other.
+
+    Raises `StoreError`s, which a subclass may translate.
+    """
 
     warnings: Final[tuple[str, ...]]
-    """Warnings for the user about the opening, for instance that a damaged database was set aside."""
+    """What the user should know about the opening, for instance that a damaged database was set aside."""
 
     def __init__(self, backend: SQLite, warnings: tuple[str, ...]) -> None:
-        """Use a prepared database. The `open` methods of the subclasses prepare it."""
+        """Use a database that is prepared already. The `open` methods of the subclasses do that."""
         self._backend = backend
         self._write_lock = threading.Lock()
         self.warnings = warnings
 
     def close(self) -> None:
-        """Close all connections to the database."""
+        """Close the connections that are not in use. The others are closed when they are released."""
         self._backend.engine.dispose()
 
     @property
@@ -107,33 +113,36 @@ class Database:
 
     @contextmanager
     def _writing(self, *, durable: bool = False) -> Iterator[Connection]:
-        """Open a transaction that writes; a durable one survives a power failure."""
+        """Open a `write_transaction`. Other threads that write to this database wait until it ends."""
         transaction = write_transaction(self._backend, durable=durable)
         with self._write_lock, self._translate_errors(), transaction as connection:
             yield connection
 
 
 class PreparedStatement:
-    """A statement with named parameters, none of them a list. SQLAlchemy takes four to ten times as long for each run.
+    """A statement that is compiled once. Through SQLAlchemy each run would take four to ten times as long.
 
-    It runs in the connection's transaction. Without one, each query is a transaction, and two queries may see different
-    states.
+    Its parameters are named, and none of them is a list. It runs in the transaction of the connection. If none was
+    begun, each query is a transaction of its own, so two queries may see different states.
     """
 
     def __init__(self, statement: Statement, columns: Sequence[str] | None = None) -> None:
-        """Store the statement, which is compiled when it first runs. `columns` are the columns that an insert sets."""
+        """Keep the statement, which is compiled when it first runs.
+
+        `columns` are the columns that an insert or an update sets; `None` for those that the statement itself names.
+        """
         self._statement = statement
         self._columns = columns
         self._compiled: _Compiled | None = None
 
     def rows(self, connection: Connection, parameters: Mapping[str, object]) -> Sequence[Any]:
-        """Return all rows of a query."""
+        """Run a query and return all its rows, as named tuples."""
         compiled = self._compile(connection.dialect)
         cursor = _driver(connection).execute(compiled.text, compiled.values(parameters))
         return [compiled.row(values) for values in cursor]
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> int:
-        """Run a statement without results for each row of parameters. Return how many rows it changed."""
+        """Run a statement that returns no rows once for each mapping of parameters. Return how many rows it changed."""
         compiled = self._compile(connection.dialect)
         cursor = _driver(connection).executemany(compiled.text, [compiled.values(row) for row in rows])
         return int(cursor.rowcount)
@@ -145,7 +154,7 @@ class PreparedStatement:
 
 
 def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> Iterable[str]:
-    """Return which of some ids a table has. They must be few enough for one statement."""
+    """Return those of `ids` that a table has, in any order. There may be at most `BATCH_SIZE` of them."""
     marks = ", ".join("?" * len(ids))
     rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)
     return [name for (name,) in rows]
@@ -156,17 +165,24 @@ class _Compiled(NamedTuple):
 
     text: str
     parameters: tuple[tuple[str, object, Processor | None], ...]
-    """Name, default value, and the conversion for the driver."""
+    """For each parameter its name, its default value, and its conversion for the driver; `None` if it needs none.
+
+    In the order of the text.
+    """
     get_all: Callable[[Mapping[str, object]], Sequence[object]]
-    """Returns the parameters of a mapping that has all of them, before the conversions."""
+    """Returns the values of a mapping in the order of the text, not converted. Raises `KeyError` if one is missing."""
     converted: tuple[tuple[int, Processor], ...]
-    """The parameters that have to be converted."""
+    """The parameters that have to be converted, as index and conversion."""
     make_row: Callable[[Iterable[Any]], Any]
+    """Returns a named tuple of a row's values."""
     columns: tuple[tuple[int, Processor], ...]
-    """The columns whose values have to be converted."""
+    """The columns of a row that have to be converted, as index and conversion."""
 
     def values(self, given: Mapping[str, object]) -> list[object]:
-        """Return the parameters in the order of the text."""
+        """Return the converted values of the parameters in the order of the text.
+
+        Missing ones get their default values.
+        """
         try:
             values = list(self.get_all(given))
         except KeyError:
@@ -204,7 +220,7 @@ def _compiled(statement: Statement, dialect: Dialect, columns: Sequence[str] | N
 
 
 def _getter(names: Sequence[str]) -> Callable[[Mapping[str, object]], Sequence[object]]:
-    """Return a function that gets the values of several keys from a mapping."""
+    """Return a function that returns the values of `names` in a mapping, also if there is only one name or none."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda given: [given[name] for name in names]

@@ -5,8 +5,8 @@ StoreError                the database cannot be used
 ├── StoreTooNew           it was written by a newer version
 ├── StoreForeign          it is the database of another program
 ├── StoreUnwritable       its folder or file cannot be created, read or written
-├── StoreFull             the disk is full
-├── StoreBusy             another process has locked it
+├── StoreFull             the disk is full, or cannot be read or written
+├── StoreBusy             another process has locked it, or all connections are in use
 └── StoreDamaged          it is damaged; opening it again sets it aside
 """
 
@@ -18,28 +18,28 @@ class StoreError(FairleadError):
 
 
 class StoreURLError(StoreError, ValueError):
-    """A URL that names no supported database."""
+    """The URL names no supported database."""
 
 
 class StoreTooNew(StoreError):
-    """A database that a newer version has written. It is left untouched."""
+    """The database was written by a newer version. It is left untouched."""
 
 
 class StoreForeign(StoreError):
-    """The database of another program. It is left untouched."""
+    """The database belongs to another program. It is left untouched."""
 
 
 class StoreUnwritable(StoreError):
-    """A folder or file that cannot be created, read or written."""
+    """The folder or file of the database cannot be created, read or written."""
 
 
 class StoreFull(StoreError):
-    """The disk is full. Nothing of the batch was stored; it can be written again."""
+    """The disk is full, or cannot be read or written. Nothing of the batch was stored; it can be written again."""
 
 
 class StoreBusy(StoreError):
-    """Another process has locked the database. Nothing of the batch was stored; it can be written again."""
+    """The database is locked, or all connections are in use. Nothing was stored; the batch can be written again."""
 
 
 class StoreDamaged(StoreError):
-    """A database that is damaged. Opening it again sets it aside and creates a new one."""
+    """The database is damaged. Opening it again sets it aside, and creates a new one with the rows that can be read."""

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SUFFIXES = ("", "-wal", "-shm", "-journal")
-"""The files of one database. A log that is left behind would be replayed into the next database."""
+"""What is appended to the name of a database for each of its files.
+
+They are renamed and deleted together: a log that stays behind would be replayed into the next database.
+"""
 
 _PREPARE_TIMEOUT = 60.0
 _OWNER_TIMEOUT = 2.0
@@ -29,7 +32,10 @@ _POLL_INTERVAL = 0.01
 
 @contextmanager
 def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None]:
-    """Hold a lock file, so that one process at a time prepares a database. Released when the process ends."""
+    """Hold a lock, so that only one process at a time prepares a database. Also released when the process ends.
+
+    Raise `StoreBusy` if another process holds it for longer than `timeout` seconds.
+    """
     busy = StoreBusy(f"{file}: another process has been preparing it for too long; try again")
     with _held(file, f"{file}.lock", timeout, busy):
         yield
@@ -37,17 +43,21 @@ def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None
 
 @contextmanager
 def owner_lock(file: Path, timeout: float = _OWNER_TIMEOUT) -> Iterator[None]:
-    """Hold the lock file of a database's owner. Released when the process ends."""
+    """Hold the lock of a database's only owner. Also released when the process ends.
+
+    Raise `StoreBusy` if another owner holds it for longer than `timeout` seconds.
+    """
     busy = StoreBusy(f"{file}: another process is using it, perhaps a second daemon; stop that one first")
     with _held(file, f"{file}.owner", timeout, busy):
         yield
 
 
 def create_if_missing(file: Path) -> bool:
-    """Create an empty database that only this user can read, and return whether it was missing. Needs the lock.
+    """Create an empty database that only this user can read, and return whether one was created.
 
-    The file is created under another name and then renamed. So an empty file with the final name is a truncated
-    database, not one whose creation was interrupted. SQLite gives its logs the same mode.
+    Return `False` if the file exists, or if a salvaged copy could take its place. Raise `StoreUnwritable` if the path
+    is not a file. The caller must hold the `prepare_lock`. The file is created under another name and then renamed: so
+    an empty file with the final name is a truncated database, not one whose creation was interrupted.
     """
     if os.path.lexists(file):
         if not file.is_file():
@@ -63,7 +73,10 @@ def create_if_missing(file: Path) -> bool:
 
 
 def create(file: Path) -> None:
-    """Create an empty database. Existing files of that name are deleted."""
+    """Create an empty database that only this user can read. An existing database of that name is deleted.
+
+    SQLite gives the files of the log the same mode.
+    """
     for suffix in SUFFIXES:
         Path(f"{file}{suffix}").unlink(missing_ok=True)
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -73,17 +86,20 @@ def create(file: Path) -> None:
 
 
 def unfinished_file(file: Path) -> Path:
-    """Return the file to which the rows of a damaged database are being copied."""
+    """Return the path of the database into which the rows of a damaged one are copied."""
     return Path(f"{file}.salvaging")
 
 
 def salvaged_file(file: Path) -> Path:
-    """Return the file with the complete copy, which will replace the damaged database."""
+    """Return the path of the complete copy, which replaces the damaged database once that is set aside."""
     return Path(f"{file}.salvaged")
 
 
 def set_aside(file: Path, now: float) -> Path:
-    """Rename a damaged database and its logs, so that a new one can be created and the data may be recovered."""
+    """Rename a damaged database with its logs, and return its new path. `now` is the time that the new name contains.
+
+    Nothing is deleted, so that its data may still be recovered.
+    """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     target = base = Path(f"{file}.damaged-{stamp}")
     count = 1
@@ -98,13 +114,16 @@ def set_aside(file: Path, now: float) -> Path:
 
 
 def suspect_marker(file: Path) -> Path:
-    """Return the marker file of a database that was found damaged while open: opening it checks it completely."""
+    """Return the path of a marker file, which exists if damage was found while the database was open.
+
+    The next opening then checks the whole database.
+    """
     return Path(f"{file}.suspect")
 
 
 @contextmanager
 def translate_os_errors(file: Path) -> Iterator[None]:
-    """Raise `OSError` as `StoreUnwritable`."""
+    """Raise an `OSError` within the block as `StoreUnwritable`."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads the revision of a database and upgrades it to the newest. Knows neither files nor locks."""
+"""Reads the revision of a database, and creates or upgrades its tables. Files and locks are left to the caller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ALEMBIC_LOCK = Lock()
-"""Alembic handles one database at a time, and must not be imported by two threads at once; a daemon opens two."""
+"""Held while Alembic is used, which handles one database at a time, and which two threads must not import at once.
+
+A daemon opens two databases in two threads.
+"""
 _INDEXES = (
     *("events_by_time", "events_by_session", "events_by_kind", "dones_by_time", "turns_by_time"),
     *("mail_messages_by_time", "mail_messages_by_thread", "mail_messages_by_sender", "mail_messages_by_key"),
@@ -28,12 +31,18 @@ _INDEXES = (
     *("team_pending_by_message", "team_outbox_by_seq", "team_outbox_by_message"),
     *("team_origins_by_number", "team_threads_by_thread"),
 )
-"""All indexes in the order of the migrations: between two equally good indexes, SQLite chooses by their age."""
+"""All indexes in the order in which the migrations create them, so that a new database has them in the same order.
+
+Between two equally good indexes, SQLite chooses by their age.
+"""
 _SELECT_REVISION = select(column("version_num", Text)).select_from(table(REVISION_TABLE))
 
 
 def revision_of(connection: Connection, location: str) -> str | None:
-    """Return the revision; None for an empty database. Raises `StoreForeign` for another program's database."""
+    """Return the revision of a database; `None` if it has no tables, or its table of the revision is empty.
+
+    Raise `StoreForeign` for another program's database. `location` names the database in that error.
+    """
     tables = inspect(connection).get_table_names()
     if REVISION_TABLE in tables:
         return connection.execute(_SELECT_REVISION).scalar_one_or_none()
@@ -46,7 +55,11 @@ def revision_of(connection: Connection, location: str) -> str | None:
 
 
 def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) -> None:
-    """Upgrade a database to a revision within the caller's transaction: all steps, or none."""
+    """Create or upgrade the tables of a database within the caller's transaction, so that all steps are done, or none.
+
+    Raise `StoreTooNew` or `StoreForeign` if the database was written by a newer version or by another program.
+    `location` names the database in these errors.
+    """
     current = revision_of(connection, location)
     if current is None and target == HEAD_REVISION:
         _create(connection)
@@ -56,7 +69,10 @@ def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) 
 
 
 def _create(connection: Connection) -> None:
-    """Create all tables of an empty database at once. A test compares them with the result of the migrations."""
+    """Create all tables of an empty database at the newest revision, without the migrations.
+
+    A test compares them with the result of the migrations.
+    """
     import fairlead.store.history._tables
     import fairlead.store.mail._tables  # noqa: F401 - they declare their tables
     from fairlead.store.events._tables import metadata
@@ -96,12 +112,12 @@ def _upgrade(connection: Connection, location: str, current: str | None, target:
 
 
 def known_revisions() -> list[str]:
-    """Return all revisions, oldest first."""
+    """Return all revisions that this version knows, oldest first."""
     return [step.revision for step in scripts().walk_revisions()][::-1]
 
 
 def scripts() -> ScriptDirectory:
-    """Return the migration steps as Alembic loads them."""
+    """Return the folder of the migration steps as Alembic reads it."""
     from alembic.script import ScriptDirectory
 
     return ScriptDirectory(str(_MIGRATIONS))

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SKIPPED = frozenset({"fairlead_revision", "positions"})
-"""Tables that are not copied: the new database has its own revision, and reads the journal from the start."""
+"""Tables that are not copied.
+
+The new database has its own revision. Without a position, it is filled again from the start of the journal.
+"""
 
 SALVAGED_MARK = "salvaged"
-"""Set in `mail_marks` of a new database until senders and recipients have been notified of lost messages."""
+"""The name of a row in `mail_marks` that a salvaged database has until agents were notified of lost messages."""
 
 _NOT_COPIED = ("mail_search", "history_search", "sqlite_")
 _HEADER_BYTES = 100
@@ -38,7 +41,7 @@ _MARKS = (
     "DELETE FROM mail_marks WHERE name = 'unindexed'",
     "INSERT INTO mail_marks (name, value) SELECT 'unindexed', id FROM mail_messages ORDER BY id DESC LIMIT 1",
 )
-"""Make the mail store report lost messages and fill the search index when it is next opened."""
+"""Statements that make the mail store report lost messages and fill the search index when it is next opened."""
 
 _REBUILD = "INSERT INTO history_search (history_search) VALUES ('rebuild')"
 
@@ -49,12 +52,16 @@ class Salvage(msgspec.Struct, frozen=True):
     """The result of a salvage."""
 
     rows: int
+    """Rows that were copied."""
     holes: int
-    """Places at which rows could not be read."""
+    """Places in the tables at which rows could not be read."""
 
 
 def salvage(damaged: Path, new: Path) -> Salvage:
-    """Copy the rows of a damaged database to a new one, which has empty tables. The damaged file is not changed."""
+    """Copy the rows of a damaged database that can be read to a new one, whose tables exist and are empty.
+
+    The damaged file is not changed.
+    """
     rows = holes = 0
     with closing(sqlite3.connect(new, isolation_level=None)) as target:
         target.execute("PRAGMA trusted_schema = OFF")
@@ -76,7 +83,11 @@ def salvage(damaged: Path, new: Path) -> Salvage:
 
 
 class _Source:
-    """A read-only connection to a damaged database, or to a copy with a new header if its own cannot be read."""
+    """A read-only connection to a damaged database.
+
+    If its header cannot be read, the connection is to a copy with the header of the new database. As a context manager
+    it closes the connection and deletes the copy.
+    """
 
     def __init__(self, damaged: Path, new: Path) -> None:
         self._copy = Path(f"{new}.source")
@@ -110,7 +121,10 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
-    """Copy a damaged database, with the header of the new one. Both have the same settings."""
+    """Copy a damaged database and its log to `copy`, replace the header with that of the new one, and return `copy`.
+
+    This is possible because both databases have the same settings.
+    """
     shutil.copyfile(damaged, copy)
     with suppress(FileNotFoundError):
         shutil.copyfile(f"{damaged}-wal", f"{copy}-wal")
@@ -125,7 +139,7 @@ def _with_header_of(new: Path, damaged: Path, copy: Path) -> Path:
 
 
 def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Drop the triggers, so that no copied delivery is sent again. Return the statements that create them."""
+    """Drop the triggers, so that no copied delivery is sent to another host again. Return statements to create them."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _ in rows:
         connection.execute(f'DROP TRIGGER "{name}"')
@@ -133,13 +147,13 @@ def _drop_triggers(connection: sqlite3.Connection) -> list[str]:
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    """Return the tables to copy, without those of the search indexes, which are rebuilt from the texts."""
+    """Return the names of the tables to copy, without those of the search indexes, which are built from the texts."""
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return [name for name in names if name not in SKIPPED and not name.startswith(_NOT_COPIED)]
 
 
 class _TableReader:
-    """Reads one table of a damaged database, and skips the unreadable parts."""
+    """Copies one table of a damaged database, and skips the parts that cannot be read. `holes` counts these."""
 
     def __init__(self, source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
         self._source = source
@@ -155,7 +169,7 @@ class _TableReader:
         self._key, self._second = ("rowid", "") if self._has_rowid() else (f'"{keys[0]}"', f'"{keys[1]}"')
 
     def read(self) -> Iterator[_Row]:
-        """Yield the rows that can be read."""
+        """Yield the rows that can be read, in the order of their keys. Stop after `_MAX_HOLES` unreadable places."""
         after: tuple[Any, ...] | None = None
         while self.holes < _MAX_HOLES:
             try:
@@ -171,7 +185,7 @@ class _TableReader:
                 return
 
     def copy(self, row: _Row) -> int:
-        """Insert a row into the new database. Return the number of inserted rows: 0 if the row is invalid."""
+        """Insert a row into the new database. Return 1, or 0 if the row is invalid or its key is there already."""
         if not all(map(self._is_valid, row, self._types, self._may_be_null)):
             return 0
         try:
@@ -196,7 +210,7 @@ class _TableReader:
         return True
 
     def _rows_after(self, after: tuple[Any, ...] | None) -> Iterator[_Row]:
-        """Yield the rows after a key, each preceded by its key."""
+        """Yield the rows after a key, or all for `None`. Each row begins with the one or two columns of its key."""
         key, second = self._key, self._second
         keys = f"{key}, {second}" if second else key
         where = ""
@@ -206,7 +220,10 @@ class _TableReader:
         yield from self._source.execute(statement, after or ())
 
     def _next_readable(self, after: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-        """Return the first key after a damaged place from which rows can be read; None if there is none."""
+        """Return a key after a damaged place such that the next row can be read; `None` if there is no such key.
+
+        `after` is the key of the last row that was read, or `None` if there was none.
+        """
         last = int(after[0]) if after is not None else -1
         step = 1
         while not self._is_readable(last + step):
@@ -220,7 +237,7 @@ class _TableReader:
         return (last + high, -1) if self._second else (last + high,)
 
     def _is_readable(self, key: int) -> bool:
-        """Return whether the first row after a key can be read."""
+        """Return whether there is a row after a key, and it can be read."""
         try:
             row = next(self._rows_after((key, -1) if self._second else (key,)), None)
         except sqlite3.DatabaseError:

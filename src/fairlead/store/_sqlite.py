@@ -32,18 +32,20 @@ if TYPE_CHECKING:
     from fairlead.store._salvage import Salvage
 
 MAX_FULLY_CHECKED_BYTES = 16 * 1024 * 1024
-"""Up to this size the indexes are compared with their tables on opening: queries miss a row that an index lacks."""
+"""Up to this size the indexes are compared with their tables on opening. Queries miss a row that an index lacks."""
 MAX_CHECKED_BYTES = 256 * 1024 * 1024
-"""Up to this size every page is checked on opening (about 0.1 s per 100 MB). A larger database is checked only by the
-doctor, and if damage was found while it was open."""
+"""Up to this size every page is checked on opening, which takes about 0.1 s per 100 MB.
+
+A larger database is checked by `Database.health`, and on opening only if damage was found while it was open.
+"""
 
 _YIELD_STEPS = 500
-"""Instructions of a statement after which the processor is yielded: some microseconds."""
+"""Instructions of SQLite after which a statement yields the processor. They take some microseconds."""
 _LOCK_TIMEOUT = 10.0
-"""Seconds to wait for another writer."""
+"""Seconds to wait for another connection that writes."""
 
 _PAGES_PER_STEP = 500
-"""Pages released in one transaction; others can write in between."""
+"""Pages released in one transaction. Others can write between two such transactions."""
 
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
@@ -56,14 +58,14 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _PRIMARY_CODE = 0xFF
-"""The lower byte of an extended error code is the primary one."""
+"""The bits of an extended error code that hold the primary one."""
 
 
 class SQLite:
-    """A database in a file."""
+    """The `Backend` of a database in a file."""
 
     def __init__(self, url: URL) -> None:
-        """Use the file that a URL names. Nothing is opened yet."""
+        """Use the file that a URL names, without opening it. Raise `StoreURLError` if the URL names no file."""
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
             raise StoreURLError(f"{url}: the store needs a file; use sqlite:///PATH")
         self._url = url
@@ -94,7 +96,10 @@ class SQLite:
         return ()
 
     def _salvage(self) -> Salvage:
-        """Copy the readable rows of the damaged database to a new one, which replaces it once it is set aside."""
+        """Copy the readable rows of the damaged database to a new one, and return how many.
+
+        The new database replaces the damaged one when that has been set aside.
+        """
         new = _files.unfinished_file(self.file)
         with translate_errors(self), _files.translate_os_errors(self.file):
             _files.create(new)
@@ -159,11 +164,11 @@ class SQLite:
         return StoreError(f"{self.location}: {error}") if isinstance(error, sqlite3.Error) else None
 
     def used_bytes(self, connection: Connection) -> int:
-        """Return the size of the pages in use, in the file or in its log."""
+        """Return the size in bytes of the pages in use, in the file or in its log."""
         return _pragma(connection, "page_count") * _pragma(connection, "page_size") - self.free_bytes(connection)
 
     def free_bytes(self, connection: Connection) -> int:
-        """Return the size of the free pages."""
+        """Return the size in bytes of the free pages."""
         return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
 
     def release_space(self) -> int:
@@ -195,9 +200,10 @@ class SQLite:
             _files.suspect_marker(self.file).unlink(missing_ok=True)
 
     def _check(self) -> None:
-        """Check an existing file without changing it: closing the last writable connection would delete its log.
+        """Raise `StoreDamaged` if an existing file is damaged. How much is checked depends on its size.
 
-        The revision is read first: this version cannot check a file that a newer version has written.
+        The connection is read-only, because closing the last writable one would delete the log. A file that a newer
+        version has written is not checked.
         """
         engine = create_engine("sqlite://", creator=self._connect_read_only, poolclass=NullPool)
         with engine.connect() as connection:
@@ -215,7 +221,7 @@ class SQLite:
             raise StoreDamaged(f"{self.location} is damaged ({problems[0]})")
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Connect read-only, unless the first write was interrupted, which must be rolled back before reading."""
+        """Connect read-only, or writable if there is a rollback journal, which SQLite must apply before reading."""
         mode = "rw" if Path(f"{self.file}-journal").exists() else "ro"
         return sqlite3.connect(f"file:{quote(self.location)}?mode={mode}", uri=True, timeout=_LOCK_TIMEOUT)
 
@@ -244,7 +250,7 @@ def _configure(connection: sqlite3.Connection, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Take the write lock at the start of a writing transaction: SQLite does not wait when it upgrades a read lock."""
+    """Begin a transaction, with the write lock if it will write: SQLite does not wait when it upgrades a read lock."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -255,7 +261,7 @@ def _pragma(connection: Connection, name: str) -> int:
 
 
 def _run_check(connection: Connection, check: str) -> tuple[str, ...]:
-    """Return the problems that a check finds. If the damage makes the check fail, its error is one of them."""
+    """Return the problems that the PRAGMA `check` finds. If damage makes the check fail, its error is one of them."""
     problems: list[str] = []
     try:
         lines = connection.exec_driver_sql(check).scalars()

@@ -1,6 +1,7 @@
 """The trigram index (SQLite's FTS5) of the searches in mail and history.
 
-The index finds the texts that contain all trigrams of the searched text. These texts are then compared with it.
+The index finds the texts that contain all trigrams of the searched text, in any order. The caller then checks which of
+them contain the text itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def create_index(connection: Connection, statement: str) -> None:
 
 
 def has_index(connection: Connection, table: str) -> bool:
-    """Return whether the database has an index, and this process's SQLite can use it."""
+    """Return whether the database has the index `table`, and the SQLite of this process can use it."""
     try:
         connection.exec_driver_sql(f"SELECT rowid FROM {table} LIMIT 0")
     except OperationalError:
@@ -34,6 +35,9 @@ def has_index(connection: Connection, table: str) -> bool:
 
 
 def trigram_query(text: str) -> str:
-    """Return an FTS5 query for all texts that contain the trigrams of a text; "" if the text is too short."""
+    """Return an FTS5 query for all texts that contain the trigrams of a text; "" if it has fewer than 3 characters.
+
+    Only the first 24 different trigrams are queried.
+    """
     trigrams = dict.fromkeys(text[at : at + _LENGTH] for at in range(len(text) - _LENGTH + 1))
     return " AND ".join('"' + trigram.replace('"', '""') + '"' for trigram in list(trigrams)[:_MAX_TRIGRAMS])

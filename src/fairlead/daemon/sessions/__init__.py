@@ -1,1 +1,1 @@
-"""Sessions inside the daemon: the tracker, notifications about attention, token usage."""
+"""The sessions in the daemon: their tracker, notifications to the user about them, the user's presence, token usage."""

@@ -1,7 +1,7 @@
-"""Notifies the user about sessions that need them, on the desktop and by channels. `sessions` decides which and when.
+"""Notifies the user about sessions that need them, on the desktop and by the channels of the policy.
 
-Slow work is done in threads, and sending in a process of its own. A notification is saved before it is sent: if the
-daemon is killed in between it is lost, but none is sent twice.
+`fairlead.sessions` decides about which session, and when. Slow work is done in threads, and a separate process sends. A
+notification is saved as sent before it is sent: if the daemon is killed in between it is lost, but none is sent twice.
 """
 
 from __future__ import annotations
@@ -38,57 +38,61 @@ if TYPE_CHECKING:
     from fairlead.sessions import Session, SessionChange
 
 MAX_NOTES = 3
-"""Sessions that get a notification each. If there are more at once, they share one."""
+"""The maximum number of sessions at one time that get a notification each. If there are more, they share one."""
 
 _TICK = 0.25
 _MIN_INTERVAL = 2.0
-"""Seconds between two notifications. Requests that come meanwhile are sent together."""
+"""Seconds between two times at which notifications are sent. Requests that become due in between are sent together."""
 _DESKTOP_RETRY = HOUR
-"""Seconds after which a desktop that could not show a notification is tried again."""
+"""Seconds for which the desktop is not used after it could not show a notification."""
 
 
 class SessionFeed(Protocol):
-    """The sessions that are watched: of this host, or of the other hosts of its team."""
+    """The sessions that a notifier watches: those of this host, or those of the other hosts of its team."""
 
     @property
     def is_checked(self) -> bool:
-        """Whether the sessions are up to date."""
+        """Whether the sessions are known well enough to notify the user about them."""
 
     @property
     def revision(self) -> int:
-        """A number that changes with each change."""
+        """The number of the latest change."""
 
     def changes_since(self, revision: int) -> list[SessionChange] | None:
-        """Return the changes after a revision; `None` if all sessions must be read again."""
+        """Return the latest change of each session after a revision; `None` if all sessions must be read again."""
 
     def live(self) -> Iterator[Session]:
         """Yield the sessions that have not ended."""
 
     def root_of(self, session: Session) -> Session:
-        """Return the main session of a subagent; of others, the session itself."""
+        """Return the main session that a subagent belongs to; a main session itself."""
 
 
 class _Item(NamedTuple):
     session: Session
     root: Session
-    """The main session, which has the pane and the project."""
+    """The main session of `session`. It has the pane and the project."""
     request: AttentionRequest
 
 
 class AttentionNotifier:
-    """Watches which sessions need the user, and notifies them."""
+    """Watches which sessions need the user, and notifies the user about them. For the event loop."""
 
     def __init__(
         self, sessions: SessionFeed, errors: ErrorLog, *, file: str = "attention.json", by_channels: bool = True
     ) -> None:
-        """Watch sessions. `file` in the state folder lists what was sent. `by_channels`: not only on the desktop."""
+        """Use a feed of sessions.
+
+        `file` is the name of the file in the state folder that lists what was sent. Without `by_channels`, the user is
+        notified on the desktop only.
+        """
         self._tracker = sessions
         self._errors = errors
         self._file = f"{state_folder()}/{file}"
         self._by_channels = by_channels
         self._log = AttentionLog()
         self._saved: dict[str, AttentionRequest] = {}
-        """The requests that the file lists."""
+        """The requests in the file, by session id."""
         self._revision = -1
         self._next = 0.0
         self._no_desktop_until = 0.0
@@ -97,7 +101,7 @@ class AttentionNotifier:
         self._reported: set[str] = set()
 
     def open(self) -> None:
-        """Load which notifications an earlier daemon has sent."""
+        """Load the notifications that an earlier daemon has sent. If they cannot be read, report that."""
         try:
             with open(self._file, "rb") as file:
                 self._saved = msgspec.json.decode(file.read(), type=dict[str, AttentionRequest])
@@ -108,7 +112,10 @@ class AttentionNotifier:
         self._log = AttentionLog(self._saved)
 
     async def run_forever(self) -> None:
-        """Check at intervals, but not before the sessions were compared with their processes."""
+        """Check at short intervals whether to notify the user, but only while the feed is up to date.
+
+        Errors are reported.
+        """
         while True:
             await asyncio.sleep(_TICK)
             try:
@@ -119,7 +126,7 @@ class AttentionNotifier:
 
     @property
     def is_pending(self) -> bool:
-        """Whether a notification is due and can be sent."""
+        """Whether there is a session that the user can be notified of and was not notified of yet."""
         return self._can_notify and self._log.pending_count > 0
 
     def status(self) -> dict[str, Any]:
@@ -168,7 +175,7 @@ class AttentionNotifier:
     # -- in a thread -----------------------------------------------------------------------------------
 
     def _settings(self) -> Attention:
-        """Return how the user wants to be notified, as far as that is possible here."""
+        """Return how the user wants to be notified, without the ways that are not possible now."""
         try:
             settings = load_user_wide().attention
         except FairleadError as error:
@@ -194,14 +201,17 @@ class AttentionNotifier:
             send(note, settings.channels, desktop=settings.desktop, then=self._on_sent)
 
     def _on_sent(self, failed: int) -> None:
-        """Handle the result of a notification, in a thread of the sender's."""
+        """Handle the result of a notification. Called in a thread of the sender.
+
+        `failed` is its exit code, 0 if it was sent.
+        """
         if failed & NO_DESKTOP:
             self._no_desktop_until = monotonic() + _DESKTOP_RETRY
         if failed:
             self._report("a notification could not be sent; see notify.log in the state folder")
 
     def _report(self, message: str) -> None:
-        """Report an error once in the life of this daemon."""
+        """Report an error, unless this notifier has reported the same before."""
         if message not in self._reported:
             self._reported.add(message)
             self._errors.report(message)
@@ -230,7 +240,7 @@ def _waiting(item: _Item) -> WaitingSession:
 
 
 def _subject(session: Session) -> str:
-    """Return the command or question that the user is asked about, or the name of the file."""
+    """Return the first line of what the user is asked, or the name of the file; "" if neither is known."""
     about = first_line(session.state.about) if isinstance(session.state, AttentionNeeded) else ""
     path = session.evidence.path if session.evidence else ""
     return about if about and about != path else path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Reads facts about sessions from the disk and the process table."""
+"""Finds out about sessions from the client's files and the process table."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ Facts: TypeAlias = "tuple[list[ClientSessionFile], list[Process]]"
 
 
 def collect_facts(processes: set[Process]) -> Facts:
-    """Read the client's session files, and find the processes that are gone. For a thread."""
+    """Return the clients' session files, and those of the processes that have ended.
+
+    For a thread, because it reads files.
+    """
     files = [file for client in known_clients() for file in client.find_sessions()]
     return files, dead_processes(processes)
 
 
 def reporting_pid(session: Session, caller: Process) -> int:
-    """Return the pid of the process that reports the cost of a session.
+    """Return the pid of the client's process to which a report of a session's cost is attributed.
 
-    A client that continues a session reports a cost before its first event. If the process that has sent the session's
-    events was killed, the caller stands for the new one.
+    That is the process of the session's events. If it has ended and `caller`, which has sent the report, has not, it is
+    the caller: a client that continues a session reports a cost before its first event.
     """
     was_killed = not is_alive(session.pid, session.pid_start) and is_alive(*caller)
     return caller[0] if was_killed else session.pid

@@ -1,4 +1,4 @@
-"""When the user was last seen: by a key in `watch`, by closing it, or by a prompt in any session."""
+"""Records when the user was last seen: by a key in `watch`, by closing it, or by a prompt in any session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from fairlead.journal import EventRecord
 
 AWAY_AFTER = 600.0
-"""Seconds without activity of the user after which they count as away."""
+"""Seconds after which a user who was not seen counts as away."""
 _SAVE_INTERVAL = 60.0
-"""Seconds by which the file may be behind if the daemon is killed."""
+"""Seconds between two writes of the file. So much is lost if the daemon is killed."""
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class _Saved(msgspec.Struct, frozen=True):
 
 
 class Presence(EventExtension):
-    """The time when the user was last seen, saved in a file. Thread-safe: the latest time wins."""
+    """The Unix times at which the user was last seen and last left, saved in a file. Thread-safe."""
 
     recorded_events = frozenset({"UserPromptSubmit"})
 
@@ -38,12 +38,12 @@ class Presence(EventExtension):
         self._errors = errors
         self._saved = 0.0
         self._seen = 0.0
-        """The last sign of the user; 0 if there was none."""
+        """When the user was last seen; 0 if never."""
         self._left = 0.0
-        """The last sign of the user before their latest absence."""
+        """When the user was last seen before their latest absence that has ended; 0 if there was none."""
 
     def open(self) -> None:
-        """Read the times that the last daemon has saved."""
+        """Load the times that the last daemon has saved. If they cannot be read, the user counts as never seen."""
         with suppress(OSError, ValueError), open(_file(), "rb") as file:
             saved = msgspec.json.decode(file.read(), type=_Saved)
             self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
@@ -57,12 +57,12 @@ class Presence(EventExtension):
         return self._seen if now - self._seen > AWAY_AFTER else self._left
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
-        """Note the time of a prompt, unless the client wrote it."""
+        """Note that the user was seen at the time of a prompt, unless the client wrote it."""
         if isinstance(event, UserPromptSubmit) and not client_or_default(record.client).is_automatic(event.prompt):
             self.note(record.at)
 
     def note(self, at: float) -> bool:
-        """Note that the user was seen; return whether they were away before."""
+        """Note that the user was seen at a Unix time. Return whether they were away until then."""
         was_away = self._seen > 0 and at - self._seen > AWAY_AFTER
         if was_away:
             self._left = self._seen
@@ -72,7 +72,7 @@ class Presence(EventExtension):
         return was_away
 
     def save(self) -> None:
-        """Write the file, if it is out of date. Raises nothing."""
+        """Write the times to the file if they have changed. An error is only reported."""
         if self._seen == self._saved:
             return
         try:

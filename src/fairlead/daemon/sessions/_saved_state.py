@@ -1,4 +1,4 @@
-"""The file in which a daemon leaves the sessions and their costs for the next one."""
+"""The file in which a daemon saves the sessions and their costs for the next daemon."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ class SavedState(msgspec.Struct, frozen=True):
 
     position: Position
     registry: msgspec.Raw
+    """The snapshot of the registry, for `sessions.restore`."""
     costs: dict[str, CostEntry] = {}
+    """The entries of the `CostLedger`."""
 
 
 def read_saved_state() -> SavedState:
-    """Read the state of the last daemon. Raises `OSError` and `ValueError`."""
+    """Return the state that the last daemon has saved. Raise `OSError` or `ValueError` if it cannot be read."""
     with open(_file(), "rb") as file:
         return msgspec.json.decode(file.read(), type=SavedState)
 
 
 def write_saved_state(state: SavedState) -> None:
-    """Replace the file as a whole. Raises `OSError`, and `FairleadError` if there is no state folder."""
+    """Replace the file at once. Raise `OSError` if that fails, and `FairleadError` if there is no state folder."""
     write_private(_file(), msgspec.json.encode(state))
 
 

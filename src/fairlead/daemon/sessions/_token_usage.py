@@ -1,6 +1,7 @@
-"""Keeps the token usage of subagents up to date from their transcripts: at their end, and while sessions are watched.
+"""Updates the token usage of subagents from their transcripts.
 
-The files are read in a thread, a bounded part at a time.
+A transcript is read when its subagent has ended, and also before while sessions are watched. The files are read in a
+thread, and no more than a limited part at a time.
 """
 
 from __future__ import annotations
@@ -21,31 +22,34 @@ if TYPE_CHECKING:
 
 _TICK = 1.0
 _MIN_INTERVAL = 3.0
-"""Seconds between two reads while sessions are watched."""
+"""The minimum number of seconds between two reads of the transcripts of running subagents."""
 _FLUSH_TIME = 5.0
-"""Seconds after a subagent's end within which the client has written all of its transcript."""
+"""Seconds after a subagent's end after which its transcript counts as complete."""
 
 
 class SubagentTokenUsage:
-    """Reads the transcripts of subagents, and updates the tracker."""
+    """Reads the transcripts of subagents, and stores their usage in the tracker. For the event loop."""
 
     def __init__(self, tracker: SessionTracker) -> None:
         self._tracker = tracker
         self._readers: dict[str, TranscriptReader | None] = {}
-        """Client's name → its reader."""
+        """By client: its reader; `None` for a client without readable transcripts."""
         self._complete: set[str] = set()
-        """Subagents that have ended and whose transcript was read to its end."""
+        """The ids of subagents that have ended and need not be read again."""
         self._next = 0.0
         self._reading = asyncio.Lock()
 
     async def run_forever(self) -> None:
-        """Read the transcripts of ended subagents; while a reader follows the changes, also of running ones."""
+        """Read the transcripts of ended subagents every second.
+
+        While a stream of changes is open, also read running ones'.
+        """
         while True:
             await asyncio.sleep(_TICK)
             await (self.refresh() if self._tracker.streams else self._read(also_running=False))
 
     async def refresh(self) -> None:
-        """Read the transcripts of running subagents, unless that was done a moment ago."""
+        """Read the transcripts of running and ended subagents, unless that was done less than 3 seconds ago."""
         if monotonic() >= self._next:
             self._next = monotonic() + _MIN_INTERVAL
             await self._read(also_running=True)
@@ -59,7 +63,7 @@ class SubagentTokenUsage:
                 await self._read_of(client, subagents)
 
     async def _read_of(self, client: str, subagents: dict[str, Session]) -> None:
-        """Read the transcripts of one client's subagents."""
+        """Read the transcripts of subagents of one client, by their session ids, and update their usage."""
         if client not in self._readers:
             self._readers[client] = client_or_default(client).transcripts()
         reader, started = self._readers[client], time()
@@ -88,7 +92,7 @@ class SubagentTokenUsage:
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:
-    """Add how full the context window is, if the main session uses the same model and its size is known."""
+    """Return the usage with the fill of the context window, if the main session has the same model and a known size."""
     main = root.usage
     if main is None or not main.context_window or main.model != usage.model or usage.context_tokens is None:
         return usage

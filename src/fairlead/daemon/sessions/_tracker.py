@@ -1,7 +1,7 @@
-"""Keeps the registry of sessions up to date: from events, from the client's own files, from the process table.
+"""Keeps the registry of sessions up to date from events, the client's own files and the process table.
 
-The registry belongs to the event loop. Threads that handle events only queue them; facts from the disk are collected in
-a thread and applied in the loop.
+The registry is used in the event loop only. Threads that handle events put them into a queue. What is read from the
+disk is collected in a thread, and applied in the loop.
 """
 
 from __future__ import annotations
@@ -44,50 +44,56 @@ if TYPE_CHECKING:
 _MAX_REPLAYED = 20_000
 """Records that are applied at the start if no saved state says where to begin."""
 _REPLAYED_AT_ONCE = 64 * 1024
-"""Bytes of the journal that are applied before the first event is answered. More of them are applied later."""
+"""If no more bytes of the journal are new, they are applied before the first event is answered, else later."""
 _CHUNK_SIZE = 40
-"""Records that are applied between two turns of the event loop."""
+"""The number of records that are applied before the event loop can do something else."""
 _APPLY_DELAY = 0.01
-"""Seconds: events are applied after the reply, many at once."""
+"""Seconds after an event until the queue is applied. So this happens after the reply, for several events at once."""
 _MAX_WAIT = 10.0
-"""Seconds that a query waits until the sessions of the last daemon are loaded."""
+"""The maximum number of seconds that a query waits for the sessions of the last daemon."""
 _REPLACED = frozenset({"clear", "resume"})
-"""End reasons of a session that another one replaces in the same process."""
+"""The `end_reason`s of a session that another one has replaced in the same process."""
 _MAX_THREAD_WAIT = 2.0
-"""Seconds that a thread waits for the event loop."""
+"""The maximum number of seconds that a thread waits for the event loop."""
 _KEEPALIVE = 15.0
-"""Seconds after which a stream without changes yields an empty list."""
+"""Seconds without a change after which `follow` yields an empty list."""
 
 
 class SessionTracker(EventExtension):
-    """The sessions of this daemon."""
+    """The sessions of this host, and their costs.
+
+    For the event loop, except where a method's docstring allows threads.
+    """
 
     def __init__(self, journal: Journal, errors: ErrorLog) -> None:
         self._journal = journal
         self._errors = errors
         self.costs = CostLedger()
         self._unmeasured: list[tuple[CostRecord, tuple[str, ...]]] = []
-        """Cost reports that wait until the costs of the last daemon are loaded."""
+        """Cost reports that wait for the end of the replay, each with the previous ids of its session."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._queue: deque[tuple[EventRecord, Event | None]] = deque()
         self._registry = Registry(_first_revision())
         self._replay_from: Position | None = None
         self._replay_to: Position | None = None
-        """The end of the journal at the start; `None` once all records before it are applied."""
+        """The end of the journal when the daemon started; `None` once all records before it are applied."""
         self.all_replayed = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_closing = False
         self._is_scheduled = False
         self.streams = 0
-        """The number of readers that follow the changes."""
+        """The number of open streams of changes (`follow`)."""
         self.is_checked = False
-        """Whether the sessions were compared with files and processes once. Before that, some may be long gone."""
+        """Whether the sessions were compared with the client's files and the processes. Before, some may have ended."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Restore the state of the last daemon, and apply the later records of the journal if they are few."""
+        """Restore the state of the last daemon, and apply the later records of the journal if they are few.
+
+        If they are many, `replay` applies them.
+        """
         position: Position | None = None
         try:
             saved = read_saved_state()
@@ -107,7 +113,7 @@ class SessionTracker(EventExtension):
             self._finish_replay()
 
     async def replay(self) -> None:
-        """Apply the records of the journal since the last state, a few at a time, while events are answered."""
+        """Apply the records since the saved state that `open` has left, a few at a time, while events are answered."""
         chunks, loop = self._unseen(), asyncio.get_running_loop()
         while self._replay_to is not None:
             records = await loop.run_in_executor(None, next, chunks, None)
@@ -123,7 +129,10 @@ class SessionTracker(EventExtension):
             await asyncio.wait_for(self.all_replayed.wait(), _MAX_WAIT)
 
     def _unseen(self) -> Iterator[list[EventRecord | CostRecord]]:
-        """Yield the records between the last state and the start of this daemon, in small lists."""
+        """Yield lists of the records between the saved state and the start of this daemon.
+
+        The last list may be empty.
+        """
         after = self._replay_from or self._journal.start_of_tail(_MAX_REPLAYED)
         records: list[EventRecord | CostRecord] = []
         for position, record in self._journal.read(after):
@@ -155,12 +164,15 @@ class SessionTracker(EventExtension):
             self._add_cost(report, previous)
 
     def start(self) -> None:
-        """Apply queued events in the running event loop from now on."""
+        """Apply queued events in the running event loop from now on. Call this in the loop."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = get_ident()
 
     def save(self) -> None:
-        """Save the state for the next daemon. Raises nothing: the journal has it too."""
+        """Save the state for the next daemon. An error is only reported, because the journal contains everything.
+
+        Do nothing while the journal is replayed.
+        """
         if self._replay_to is not None:
             return  # the last state is still the better one to start from
         self.apply_queued()
@@ -171,14 +183,17 @@ class SessionTracker(EventExtension):
             self._errors.report(f"the sessions cannot be saved: {error}")
 
     def end_streams(self) -> None:
-        """End the streams of changes, because the daemon shuts down."""
+        """End all streams of changes, and let new ones end at once, because the daemon shuts down."""
         self._is_closing = True
         self._notify()
 
     # -- updates ---------------------------------------------------------------------------------------
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
-        """Queue an event; it is applied after the reply was sent. Events of `doctor` belong to no session."""
+        """Queue an event, except one of `fairlead doctor`. It is applied after the reply was sent.
+
+        May be called in any thread.
+        """
         if record.session == DOCTOR_SESSION:
             return
         self._queue.append((record, event))
@@ -190,7 +205,7 @@ class SessionTracker(EventExtension):
                 self._loop.call_soon_threadsafe(self._loop.call_later, _APPLY_DELAY, self._apply_scheduled)
 
     def apply_queued(self) -> None:
-        """Apply the queued events, once all earlier events of the journal are applied."""
+        """Apply the queued events now. Do nothing while the journal is replayed, because its events are earlier."""
         if self._replay_to is not None:
             return
         before = self._registry.revision
@@ -204,11 +219,11 @@ class SessionTracker(EventExtension):
         self.apply_queued()
 
     def processes(self) -> set[Process]:
-        """Return the processes of all sessions."""
+        """Return the processes of all sessions that have not ended, as pairs of pid and start time."""
         return self._registry.processes()
 
     def apply_facts(self, facts: Facts) -> None:
-        """Compare the sessions with the client's files and the process table."""
+        """Compare the sessions with the client's files, end those of ended processes, and drop old ones."""
         before = self._registry.revision
         files, dead = facts
         self._registry.reconcile(files, time())
@@ -219,10 +234,10 @@ class SessionTracker(EventExtension):
             self._notify()
 
     def set_usage(self, session: Session, usage: Usage, began: float, caller: Process) -> Session:
-        """Store the usage of a session; `session` is added if it is not known. Returns the updated session.
+        """Store the usage of a session, which is added if it is not known, and return the updated session.
 
-        `began` is when the client's process that reports the usage was started; 0 if that is not known. `caller` has
-        sent the report: the client, or a shell between the client and the launcher.
+        `began` is the Unix time at which the client's process that reports the usage started; 0 if that is not known.
+        `caller` is the process that has sent the report: the client, or a shell between the client and the launcher.
         """
         self.apply_queued()
         known = self._registry.by_id.get(session.id, session)
@@ -244,7 +259,11 @@ class SessionTracker(EventExtension):
         return self._registry.by_id[session.id]
 
     def _add_cost(self, report: CostRecord, previous: tuple[str, ...]) -> None:
-        """Record what a session has cost since its last report. If that fails, its next report includes it."""
+        """Write what a session has cost since its last report to the journal, and add it.
+
+        If it cannot be written, it is not added, and the next report includes it. While the journal is replayed, the
+        report waits.
+        """
         if self._replay_to is not None:
             self._unmeasured.append((report, previous))
             return
@@ -259,17 +278,20 @@ class SessionTracker(EventExtension):
         self.costs.apply(record)
 
     def set_subagent_usage(self, session_id: str, usage: Usage) -> None:
-        """Store the usage of a subagent."""
+        """Store the usage of a subagent, by its session id. Do nothing if it is unknown."""
         if self._registry.update_usage(session_id, usage):
             self._notify()
 
     @property
     def changed(self) -> asyncio.Event:
-        """The event that the next change sets. Each change has its own."""
+        """An event that the next change sets. Read this again for the change after that."""
         return self._changed
 
     def set_answered(self, session_id: str, tool: str, question: str) -> None:
-        """Note that the user has answered a question of an agent through this daemon."""
+        """Clear a question of an agent that the user has answered through this daemon.
+
+        `tool` and `question` identify it. Do nothing if that question is not open.
+        """
         self.apply_queued()
         if self._registry.set_answered(session_id, tool, question, time()):
             self._notify()
@@ -282,35 +304,45 @@ class SessionTracker(EventExtension):
 
     @property
     def revision(self) -> int:
-        """The number of the last change."""
+        """The number of the latest change."""
         return self._registry.revision
 
     def sessions(self, *, ended: bool = True) -> list[Session]:
-        """Return all sessions, each followed by its subagents."""
+        """Return the main sessions, each followed by its descendants, without their internal state and long questions.
+
+        Without `ended`, main sessions that have ended are left out.
+        """
         return [session for root in self._registry.sessions(ended=ended) for session in self._with_children(root)]
 
     def live(self) -> Iterator[Session]:
-        """Yield the sessions and subagents that have not ended, with their internal state."""
+        """Yield the main sessions and subagents that have not ended, with their internal state."""
         return (session for session in self._registry.by_id.values() if session.ended is None)
 
     def subagents(self) -> Iterator[Session]:
-        """Yield all subagents, with their internal state."""
+        """Yield all subagents, including ended ones, with their internal state."""
         return (session for session in self._registry.by_id.values() if session.parent)
 
     def get(self, session_id: str, *, is_whole: bool = False) -> Session | None:
-        """Return a session by its id, with long questions cut unless `is_whole`."""
+        """Return a session by its id, or by one that it had before; `None` if it is unknown.
+
+        It is without its internal state, and long questions are cut unless `is_whole`.
+        """
         return self._registry.get_public(session_id, is_whole=is_whole)
 
     def current(self, session_id: str) -> Session | None:
-        """Return the same session as `get`, with its internal state and without a copy."""
+        """Return the same session as `get`, with its internal state and with full questions."""
         return self._registry.get(session_id)
 
     def known(self, session_id: str) -> Session | None:
-        """Return the session with exactly this id, even if its process continued under another id."""
+        """Return the session with exactly this id, even if another one has replaced it; `None` if it is unknown."""
         return self._registry.by_id.get(session_id)
 
     def running_in(self, processes: Sequence[Process]) -> tuple[Process, tuple[Session, ...]]:
-        """Return the first of these processes that has main sessions, and its sessions, the last active one last."""
+        """Return the first of these processes that has main sessions, and these sessions.
+
+        The sessions are in the order of their last activity, those that have ended before all others. If no process has
+        a session, return the process (0, 0) and ().
+        """
         self.apply_queued()
         by_process: dict[Process, list[Session]] = {process: [] for process in processes}
         for session in self._registry.roots():
@@ -321,7 +353,10 @@ class SessionTracker(EventExtension):
         return first, tuple(map(public_session, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
-        """Return the latest session of a process that another one has replaced. For a thread: it waits."""
+        """Return the session of a process that another one has replaced last; `None` if there is none or it takes 2 s.
+
+        For a thread, because it waits for the event loop.
+        """
         if self._loop is None:
             return self._find_replaced(process)
         future = asyncio.run_coroutine_threadsafe(self._replaced_when_known(process), self._loop)
@@ -341,12 +376,12 @@ class SessionTracker(EventExtension):
         return max((public_session(old) for old in ended if old.ended), key=lambda old: old.ended or 0.0, default=None)
 
     def is_in_turn(self, session_id: str) -> bool:
-        """Return whether an agent is between a prompt and its answer."""
+        """Return whether an agent is between a prompt and its answer; `False` if it is unknown or has ended."""
         session = self._registry.get(session_id)
         return session is not None and session.ended is None and session.in_turn
 
     def subagents_running_shells(self, session_ids: Iterable[str]) -> set[str]:
-        """Return the ids of the subagents of sessions that have open shell calls."""
+        """Return the agent ids of those subagents of the main sessions `session_ids` that have an open shell call."""
         roots = set(session_ids)
         return {
             agent.agent_id
@@ -355,11 +390,11 @@ class SessionTracker(EventExtension):
         }
 
     def root_of(self, session: Session) -> Session:
-        """Return the main session that a subagent belongs to."""
+        """Return the main session that a subagent belongs to; a main session itself."""
         return self._registry.root_of(session)
 
     def changes_since(self, revision: int) -> list[SessionChange] | None:
-        """Return the changes since a revision; `None` means that `sessions` must be read again."""
+        """Return the latest change of each session after a revision; `None` if `sessions` must be read again."""
         return self._registry.changes_since(revision)
 
     def _with_children(self, session: Session) -> list[Session]:
@@ -368,9 +403,10 @@ class SessionTracker(EventExtension):
         return [public_session(session), *descendants]
 
     async def follow(self, after: int) -> AsyncIterator[list[SessionChange] | None]:
-        """Yield the changes after a revision as they come.
+        """Yield lists of the changes after a revision as they happen, until `end_streams`.
 
-        An empty list keeps the stream alive; `None` means that the reader must read `sessions` again.
+        An empty list is yielded after 15 seconds without a change, to keep the connection alive. `None` means that the
+        reader must read `sessions` again.
         """
         self.streams += 1
         try:
@@ -395,5 +431,5 @@ def _has_shell(session: Session) -> bool:
 
 
 def _first_revision() -> int:
-    """Return the clock in milliseconds, so that no revision of an earlier daemon is used again."""
+    """Return the Unix time in milliseconds, so that no revision of an earlier daemon is used again."""
     return int(time() * 1000)

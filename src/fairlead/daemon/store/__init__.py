@@ -1,1 +1,4 @@
-"""The event store, in a separate process, because filling it takes 50 µs of the interpreter for each event."""
+"""The process of the event store, and the daemon's side of it.
+
+The store is filled in a separate process, because that takes 50 µs of the interpreter's time for each event.
+"""

@@ -1,7 +1,7 @@
-"""`python -m fairlead.daemon.store`: fills the store from the journal, for the daemon that is connected to stdin.
+"""`python -m fairlead.daemon.store`: fills the store from the journal, for the daemon at the socket on stdin.
 
-Exits when the daemon closes the connection or ends. Each record is stored once, even if a process is killed, because a
-batch and its position in the journal are stored in one transaction.
+The process exits when the daemon requests it, closes the connection or ends. Each record is stored once, even if a
+process is killed, because a batch and its position in the journal are stored in one transaction.
 """
 
 from __future__ import annotations
@@ -37,23 +37,27 @@ from fairlead.daemon.store._writer import StoreWriter
 from fairlead.journal import Journal, Position, journal_folder
 
 _NICENESS = 10
-"""Gives the daemon priority. On a single processor, the remaining time is enough to keep up with the journal."""
+"""The niceness of this process, which gives the daemon priority.
+
+On a single processor, the time that remains is enough to store the records as fast as they come.
+"""
 _INTERVAL = 0.25
-"""Seconds between two checks of the journal once all of it is stored."""
+"""Seconds between two checks of the journal when all of it is stored."""
 _MAX_WAIT = 2.0
-"""Seconds after which a request is answered even if the store is still behind the journal."""
+"""Seconds after which a request is answered even if the store lacks records from before it."""
 
 
 class _Pending(msgspec.Struct, frozen=True):
-    """A request that waits until the store has reached a position of the journal."""
+    """A request that waits until the journal is stored up to a position."""
 
     request: Query
     target: Position
     deadline: float
+    """The time of `monotonic()` at which the request is answered anyway."""
 
 
 class StoreServer:
-    """Writes batches to the store, and answers requests in between."""
+    """Writes batches of records to the store, and answers requests in between. Belongs to one thread."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -64,7 +68,7 @@ class StoreServer:
         self._sent_progress = Progress(-1, 0, Position(0, 0))
 
     def run(self) -> None:
-        """Run until the daemon requests the end, or has ended."""
+        """Run until the daemon requests the end. If the daemon ends, end the process."""
         has_more = True
         while self._receive(0.0 if has_more or self._pending else _INTERVAL):
             has_more = self._writer.write_batch()
@@ -74,7 +78,7 @@ class StoreServer:
         self._send_progress()
 
     def _receive(self, seconds: float) -> bool:
-        """Receive the requests that arrive within some seconds. Returns whether to continue."""
+        """Wait up to `seconds` for requests, and handle them. Return whether to continue."""
         if not select.select([self._connection], [], [], seconds)[0]:
             return True
         messages = self._messages.receive()
@@ -97,7 +101,7 @@ class StoreServer:
     def _answer(self, *, is_done: bool) -> None:
         """Answer the requests that need not wait any longer.
 
-        `is_done`: the whole journal is stored, or the store cannot be written.
+        `is_done` answers all of them: the journal is stored in full, or the store cannot be written.
         """
         waiting = []
         for pending in self._pending:
@@ -135,7 +139,7 @@ class StoreServer:
 
 
 def main() -> int:
-    """Fill the store for the daemon at stdin. Returns the exit code."""
+    """Fill the store for the daemon at stdin, and return the exit code."""
     for number in (signal.SIGINT, signal.SIGHUP):  # sent to the whole process group; the daemon decides when to end
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)

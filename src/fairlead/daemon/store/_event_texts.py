@@ -1,6 +1,6 @@
-"""Extracts data for the history from the payload of an event: the text that is searched, and why a session ended.
+"""Extracts what the history needs from the payloads of recorded events: searchable texts, and why a session ended.
 
-The recorded payloads no longer contain anything that looks like a secret.
+Secrets were replaced in these payloads when they were recorded.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 EVENTS_WITH_TEXT = frozenset({"PreToolUse", "UserPromptSubmit", "SessionEnd"})
 _MAX_TEXT = 2000
-"""How many characters of a text can be searched."""
+"""The number of characters of a text that can be searched."""
 
 
 class ExtractedTexts:
-    """The texts and the end reasons of sessions in a batch of records."""
+    """The searchable texts in a batch of records, and the reasons why sessions ended."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.texts: list[EventText] = []
         self.ends: dict[str, str] = {}
-        """By event id: the reason why the session ended."""
+        """By the id of a SessionEnd: the reason why the session ended; "" if there is none."""
         for record in records:
             if isinstance(record, EventRecord) and record.event in EVENTS_WITH_TEXT:
                 self._add(record)
@@ -48,7 +48,7 @@ class ExtractedTexts:
 
 
 def searchable_text(record: EventRecord) -> tuple[TextKind, str]:
-    """Return the kind and the searchable text of an event. The text is empty if there is none."""
+    """Return the kind and the searchable text of an event. The text is "" if the event has none."""
     texts = ExtractedTexts([record]).texts
     return (texts[0].kind, texts[0].text) if texts else ("call", "")
 
@@ -62,7 +62,7 @@ def parsed(client: Client, record: EventRecord) -> Event | None:
 
 
 def _text_of(client: Client, event: Event) -> tuple[TextKind, str] | None:
-    """Return the kind and the text of an event; `None` if it has no text, or if the client itself wrote the prompt."""
+    """Return the kind and the searchable text of an event; `None` if it has none. A prompt of the client has none."""
     if isinstance(event, UserPromptSubmit):
         return None if not event.prompt or client.is_automatic(event.prompt) else ("prompt", event.prompt)
     kind_and_text = call_text(client, event) if isinstance(event, PreToolUse) else ("call", "")

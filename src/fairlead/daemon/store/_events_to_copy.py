@@ -1,6 +1,6 @@
-"""Prepares the events to be copied for the history of a team, from the stored part of the journal.
+"""Collects the events to be copied for the history of a team, from the part of the journal that is stored.
 
-Runs in the process of the store, so that neither reading nor parsing delays an event.
+This runs in the process of the store, so that reading and parsing delay no event.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ if TYPE_CHECKING:
 
 _BLOCKED = frozenset({"blocked", "failed"})
 _MAX_READ = 1000
-"""How many records are read for one batch. With `blocked_only`, most of them are not copied."""
+"""The maximum number of records that are read for one batch. With `blocked_only`, most of them are not copied."""
 _MAX_BYTES = 256 * 1024
-"""The approximate maximum size of the payloads of one batch."""
+"""The approximate maximum size of the payloads of one batch in bytes."""
 _MAX_REASON = 400
 
 
 def find_events_to_copy(
     store: Store, journal: Journal, after: Position, stored: Position, *, blocked_only: bool, limit: int
 ) -> CopyBatch:
-    """Return the next events to copy, at most `limit`, and the sessions that they change."""
+    """Return the events to copy from the next records after a position, and the sessions that these records change.
+
+    At most `limit` records are read, and none after `stored`, the position up to which the journal is stored. With
+    `blocked_only`, only blocked events and sessions with such events are copied.
+    """
     position, size = after, 0
     records: list[Record] = []
     for at, record in islice(journal.read(after), _MAX_READ):
@@ -56,7 +60,7 @@ def find_events_to_copy(
 def count_events_to_copy(
     journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int
 ) -> EventsToCopyCount:
-    """Count the events to copy after a position. Stops `keep_bytes` before the end of the journal."""
+    """Return the number of events to copy after a position, up to about `keep_bytes` before the end of the journal."""
     position, count = after, 0
     left = journal.size_after(after) - keep_bytes
     for at, record in journal.read(after):
@@ -75,7 +79,10 @@ def _is_counted(record: Record, *, blocked_only: bool) -> bool:
 
 
 def _events(store: Store, records: list[Record], *, blocked_only: bool) -> list[EventCopy]:
-    """Return one copy of each event. It includes the result of the event's commands if they have ended."""
+    """Return a copy of each event in the records, and of each earlier event whose final answer is in them.
+
+    A copy includes the final answer only if that is among the records.
+    """
     ended = [record.id for record in records if isinstance(record, CommandsRecord) and _is_wanted(record, blocked_only)]
     wanted = [record for record in records if isinstance(record, EventRecord) and _is_wanted(record, blocked_only)]
     events = {clean_text(record.id): StoredEvent(record) for record in wanted}

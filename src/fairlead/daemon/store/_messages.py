@@ -1,4 +1,7 @@
-"""The messages between the daemon and the process of the store, over a socket. Each is a length and JSON."""
+"""The messages between the daemon and the process of the store, over a socket.
+
+A message is its length in four bytes, and JSON. A request has a number, which its answer repeats.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ _READ_SIZE = 64 * 1024
 
 
 class StoreUnavailable(FairleadError):
-    """The process of the store has ended, or was not started yet."""
+    """The process of the store is not running, or does not answer."""
 
 
 class SessionEvents(msgspec.Struct, frozen=True, tag=True):
-    """Requests the last events of a session that are in the journal at the time of the request."""
+    """Requests the last `limit` events of a session, including those that are in the journal but not stored yet."""
 
     number: int
     session: str
@@ -32,9 +35,9 @@ class SessionEvents(msgspec.Struct, frozen=True, tag=True):
 
 
 class SessionEvent(msgspec.Struct, frozen=True):
-    """An event, and the result of its commands if they have ended.
+    """An event, and the results of its commands; `None` if it had none, or they are not known yet.
 
-    It has the fields of `StoredEvent`, but does not import the store.
+    It has the fields of `StoredEvent`, which the daemon does not import because it would import the store.
     """
 
     event: EventRecord
@@ -42,21 +45,27 @@ class SessionEvent(msgspec.Struct, frozen=True):
 
 
 class HasEvent(msgspec.Struct, frozen=True, tag=True):
-    """Asks whether an event is stored. The answer waits until the current content of the journal is stored."""
+    """Asks whether an event is stored.
+
+    It is answered when all that is in the journal now is stored, however long it takes.
+    """
 
     number: int
     event_id: str
 
 
 class FindHistory(msgspec.Struct, frozen=True, tag=True):
-    """Requests a page of the history."""
+    """Requests a page of the history. The answer is a `HistoryPage`."""
 
     number: int
     query: HistoryQuery
 
 
 class FindSession(msgspec.Struct, frozen=True, tag=True):
-    """Requests the history of the session whose id starts with `session`, with its last events."""
+    """Requests the history of the session whose id starts with `session`, with its last `limit` events.
+
+    The answer is a list of `SessionHistory`: see `StoreProcess.history_of`.
+    """
 
     number: int
     session: str
@@ -66,14 +75,14 @@ class FindSession(msgspec.Struct, frozen=True, tag=True):
 
 
 class Summarize(msgspec.Struct, frozen=True, tag=True):
-    """Requests a summary of what happened since a time."""
+    """Requests a summary of what happened since a Unix time. The answer is an `AbsenceSummary`."""
 
     number: int
     since: float
 
 
 class CopyEvents(msgspec.Struct, frozen=True, tag=True):
-    """Requests the next events to copy to the relay of the team, after a position of the journal."""
+    """Requests the next events to copy to the team's relay after a position. The answer is a `CopyBatch`."""
 
     number: int
     after: Position
@@ -82,7 +91,10 @@ class CopyEvents(msgspec.Struct, frozen=True, tag=True):
 
 
 class CountEventsToCopy(msgspec.Struct, frozen=True, tag=True):
-    """Requests the number of events to copy after a position, up to `keep_bytes` before the end of the journal."""
+    """Requests the number of events to copy after a position, up to `keep_bytes` before the end of the journal.
+
+    The answer is an `EventsToCopyCount`.
+    """
 
     number: int
     after: Position
@@ -91,13 +103,13 @@ class CountEventsToCopy(msgspec.Struct, frozen=True, tag=True):
 
 
 class Retain(msgspec.Struct, frozen=True, tag=True):
-    """Sets for how many seconds events are kept."""
+    """Sets for how many seconds events are kept in the store and the journal. It is not answered."""
 
     seconds: float
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """Asks the process to store the rest of the journal within a second, and to exit."""
+    """Asks the process to store for at most a second what the journal has in addition, and to exit."""
 
 
 Query: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountEventsToCopy
@@ -113,11 +125,14 @@ class StoreAnswer(msgspec.Struct, frozen=True, tag=True):
 
 
 class Progress(msgspec.Struct, frozen=True, tag=True):
-    """How many records are stored, and up to which position of the journal."""
+    """The progress of the process, sent when it has changed."""
 
     stored: int
+    """How many records were new to the store since the process started."""
     failures: int
+    """How many attempts to write in a row have failed."""
     position: Position
+    """The position up to which the journal is stored."""
 
 
 class ErrorReport(msgspec.Struct, frozen=True, tag=True):
@@ -134,20 +149,20 @@ decode_reply = msgspec.json.Decoder(Reply).decode
 
 
 def send(connection: socket.socket, message: Request | Reply) -> None:
-    """Send a message."""
+    """Send a message. Raise `OSError` if the connection is closed."""
     body = _encode(message)
     connection.sendall(_LENGTH.pack(len(body)) + body)
 
 
 class MessageReader:
-    """Splits the bytes of a connection into messages."""
+    """Receives messages from a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = bytearray()
 
     def receive(self) -> list[bytes] | None:
-        """Wait for bytes, and return the complete messages; `None` at the end of the connection."""
+        """Wait for bytes, and return the messages that are complete now; `None` at the end of the connection."""
         block = self._connection.recv(_READ_SIZE)
         self._buffer += block
         return list(self._messages()) if block else None

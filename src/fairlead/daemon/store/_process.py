@@ -1,4 +1,4 @@
-"""The daemon's side of the store's process: starts it, restarts it if it is killed, and sends requests to it."""
+"""The daemon's side of the store: starts the store's process, starts it again if it ends, and sends requests to it."""
 
 from __future__ import annotations
 
@@ -44,51 +44,54 @@ if TYPE_CHECKING:
     from fairlead.sessions import HistoryQuery
 
 _START_DELAY = 0.25
-"""Seconds before the first start, because starting takes time from the daemon's first events."""
+"""Seconds before the first start, which would otherwise delay the daemon's first events."""
 _RESTART_DELAYS = (0.25, 1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next start, by the number of processes in a row that ended early."""
+"""Seconds before another start, by the number of processes in a row that ended early."""
 _STABLE_AFTER = 60.0
-"""Seconds after which a process that ends does not count as one that ended early."""
+"""A process that has run for more seconds than this did not end early."""
 _FINISH_TIMEOUT = 3.0
 _ANSWER_TIMEOUT = 10.0
-"""Seconds to wait for an answer. The process itself waits less than this for a store that is behind."""
+"""Seconds to wait for an answer, more than the process waits until records are stored."""
 
 
 class StoreProcess:
-    """A process that fills the store from the journal, supervised by a thread. Thread-safe."""
+    """The process that fills the store from the journal, supervised by a thread. Thread-safe.
+
+    The methods that return something from the store wait for the process, so they are for threads.
+    """
 
     def __init__(self, journal: JournalReader, errors: ErrorLog) -> None:
-        """Create the supervisor. `start` starts the process."""
+        """Prepare the supervision of a process. `start` starts it."""
         self._journal = journal
         self._errors = errors
         self._thread: Thread | None = None
         self._closing = Event()
         self._started = Event()
-        """Set once the first process was started. Earlier requests wait for this."""
+        """Set when the first process was started. Requests wait for this."""
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._answers: dict[int, Future[msgspec.Raw]] = {}
         self._last_number = 0
         self._stored_before = 0
-        """How many records earlier processes of this daemon have stored."""
+        """How many records were new to the store in earlier processes of this daemon."""
         self._progress = Progress(0, 0, Position(0, 0))
         self.position = self._progress.position
-        """Up to where the journal is stored; (0, 0) until the process has reported it."""
+        """The position up to which the journal is stored; `Position(0, 0)` until a process has reported it."""
         self._retention = 0.0
-        """Seconds for which events are kept; 0 for the default."""
+        """Seconds for which events are kept; 0 for the default of the process."""
         self.pid = 0
         """The pid of the process; 0 if it is not running."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the process in a moment, and keep it running."""
+        """Start the thread that starts the process in a moment, and starts it again whenever it ends."""
         self._thread = Thread(target=self._supervise, name="store", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Wait until the process has stored the rest and has ended. If that takes too long, it is killed."""
+        """Ask the process to store the latest records and to end, and wait for it. If that takes too long, kill it."""
         self._closing.set()
         with suppress(StoreUnavailable), self._lock:
             self._send(Finish())
@@ -102,15 +105,16 @@ class StoreProcess:
     # -- requests --------------------------------------------------------------------------------------
 
     def has_event(self, event_id: str) -> bool:
-        """Return whether an event is stored; False without a store.
+        """Return whether an event is stored; `False` if the store cannot be read.
 
-        Waits until the current content of the journal is stored. Raises `StoreUnavailable`.
+        Wait until all that is in the journal now is stored, however long that takes. Raise `StoreUnavailable` if the
+        process is not running or ends.
         """
         answer = self._ask(lambda number: HasEvent(number, event_id))
         return msgspec.json.decode(answer.result(), type=bool)
 
     def events(self, session: str, limit: int) -> list[SessionEvent]:
-        """Return the last events of a session, the newest first; none without a store."""
+        """Return the last `limit` events of a session, the newest first; none if the store does not answer."""
         try:
             answer = self._ask(lambda number: SessionEvents(number, session, limit))
             return msgspec.json.decode(answer.result(_ANSWER_TIMEOUT), type=list[SessionEvent])
@@ -118,31 +122,44 @@ class StoreProcess:
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
-        """Return a page of the history. Raises `StoreUnavailable`."""
+        """Return a page of the history, empty if the store cannot be read. Raise `StoreUnavailable`."""
         answer = self._ask(lambda number: FindHistory(number, query))
         return msgspec.json.decode(self._wait(answer), type=HistoryPage)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the sessions whose id starts with `session`. Raises `StoreUnavailable`."""
+        """Return the session with this id, or at most two whose ids start with it: two mean that it is ambiguous.
+
+        A single one includes its last `limit` events; for earlier ones, pass its `next` as `before`. Raise
+        `StoreUnavailable`.
+        """
         answer = self._ask(lambda number: FindSession(number, session, limit, before))
         return msgspec.json.decode(self._wait(answer), type=list[SessionHistory])
 
     def summarize(self, since: float) -> AbsenceSummary:
-        """Return a summary of what happened since a time. Raises `StoreUnavailable`."""
+        """Return a summary of the events since a Unix time, without ended and waiting sessions.
+
+        Raise `StoreUnavailable`.
+        """
         return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=AbsenceSummary)
 
     def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        """Return the next events to copy for the history of the team. Raises `StoreUnavailable`."""
+        """Return the next events to copy after a position for the history of the team. Raise `StoreUnavailable`.
+
+        With `blocked_only`, only blocked events are copied. At most `limit` records are read.
+        """
         answer = self._ask(lambda number: CopyEvents(number, after, blocked_only, limit))
         return msgspec.json.decode(self._wait(answer), type=CopyBatch)
 
     def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> EventsToCopyCount:
-        """Return the number of events to copy after a position. Raises `StoreUnavailable`."""
+        """Return the number of events to copy after a position, up to about `keep_bytes` before the end of the journal.
+
+        Raise `StoreUnavailable`.
+        """
         answer = self._ask(lambda number: CountEventsToCopy(number, after, blocked_only, keep_bytes))
         return msgspec.json.decode(self._wait(answer), type=EventsToCopyCount)
 
     def retain(self, seconds: float) -> None:
-        """Set for how many seconds events are kept."""
+        """Set for how many seconds events are kept in the store and the journal, also by later processes."""
         with self._lock:
             if seconds == self._retention:
                 return
@@ -168,7 +185,7 @@ class StoreProcess:
         return answer
 
     def _send(self, request: Request) -> None:
-        """Send a request. The caller holds the lock."""
+        """Send a request, or raise `StoreUnavailable`. The caller must hold the lock."""
         if self._connection is None:
             raise StoreUnavailable("the process of the store is not running; it is started again in a moment")
         try:
@@ -184,11 +201,18 @@ class StoreProcess:
         return self._journal
 
     def bytes_behind(self) -> int:
-        """Return how many bytes of the journal are not stored yet. Reads no file, so the event loop may call it."""
+        """Return how many bytes of the journal are not stored yet.
+
+        Only sizes are read, so the event loop may call this.
+        """
         return self._journal.size_after(self.position)
 
     def status(self) -> dict[str, Any]:
-        """Return the store's fields of the daemon's status."""
+        """Return the fields of the daemon's status that are about the store.
+
+        `stored` is the number of records that were new to the store, `store_failures` that of failed attempts to write
+        in a row, and `store_pid` the pid of the process; 0 if it is not running.
+        """
         return {
             "stored": self._stored_before + self._progress.stored,
             "store_failures": self._progress.failures,
@@ -215,7 +239,7 @@ class StoreProcess:
             failures += 1
 
     def _run(self) -> int:
-        """Run one process until it ends, and return its exit code; negative for a signal."""
+        """Run one process until it ends, and return its exit code, or the negative number of a signal that ended it."""
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:

@@ -19,7 +19,7 @@ _MAX_SHOWN = 400
 
 
 def timeline_entry(stored: StoredEvent) -> TimelineEntry:
-    """Return an entry of a timeline: an event with the result of its commands."""
+    """Return an event as an entry of a timeline. It has the verdict after the event's commands, if that is known."""
     record, commands = stored.event, stored.commands
     return TimelineEntry(
         at=record.at,
@@ -36,7 +36,7 @@ def timeline_entry(stored: StoredEvent) -> TimelineEntry:
 
 
 def agent_type_of(record: EventRecord) -> str:
-    """Return the type of an event's subagent; empty if it has none, or if the type is unknown."""
+    """Return the type of the subagent that an event comes from; "" if it comes from none, or the type is not known."""
     event = parsed(client_or_default(record.client), record) if record.agent else None
     return getattr(event, "agent_type", None) or ""
 

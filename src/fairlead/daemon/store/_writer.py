@@ -1,7 +1,7 @@
-"""Writes the journal to the store in batches, and limits the size of both.
+"""Writes the journal to the store in batches, and limits the sizes of both.
 
-The journal is the source of truth: the store can always be filled from it again. So errors of the store are reported,
-and never delay the reply to an event.
+The store can be filled from the journal again. So errors of the store are only reported, and never delay the reply to
+an event.
 """
 
 from __future__ import annotations
@@ -26,29 +26,36 @@ if TYPE_CHECKING:
     from fairlead.store import Store, StoredEvent
 
 BATCH_SIZE = 500
-"""Records of one transaction. Larger ones take less time in all, and delay the daemon more on a single processor."""
+"""The maximum number of records in a transaction.
+
+More would take less time, but delay a daemon on the same processor.
+"""
 _RECORDS_PER_YIELD = 4
 MAX_AGE = 30 * DAY
-"""The default number of seconds after which events are deleted."""
+"""The default number of seconds for which events are kept."""
 MAX_STORE_BYTES = 512 * 1024 * 1024
-"""The maximum size of the database and its log."""
+"""The maximum size of the database and its log in bytes."""
 MAX_JOURNAL_BYTES = 128 * 1024 * 1024
 
 _RETRY_DELAYS = (1.0, 5.0, 30.0, 300.0)
-"""Seconds before the next attempt, by the number of failures in a row."""
+"""Seconds before the next attempt to write, by the number of failures in a row."""
 _PRUNE_INTERVAL = 600.0
-"""Seconds between two checks for old events."""
+"""Seconds between two deletions of old events."""
 _CHECK_SHARE = 32
-"""Both sizes are checked whenever the journal has grown by 1/32 of its maximum size."""
+"""The sizes of store and journal are checked whenever the journal has grown by 1/32 of its maximum size."""
 _PRUNE_TO_SHARE = 0.8
-"""Both are reduced to this share of their maximum size.
+"""The share of their maximum sizes to which store and journal are reduced.
 
-The rest is for the log of the database, the current segment of the journal, and the events until the next check.
+The remaining part is for the log of the database, the current segment of the journal, and the events until the next
+check.
 """
 
 
 class StoreWriter:
-    """Writes the journal to the store, and answers queries. Belongs to one thread."""
+    """Writes the journal to the store, which it opens when it is first used, and answers queries.
+
+    Belongs to one thread. A query returns an empty result if the store cannot be read.
+    """
 
     def __init__(
         self,
@@ -58,7 +65,7 @@ class StoreWriter:
         max_store: int = MAX_STORE_BYTES,
         max_journal: int = MAX_JOURNAL_BYTES,
     ) -> None:
-        """Write a journal to the store. `max_store` and `max_journal` limit their sizes in bytes."""
+        """Use a journal, and `report` for errors. `max_store` and `max_journal` are the maximum sizes in bytes."""
         self._max_store = max_store
         self._max_journal = max_journal
         self._since_check = max_journal  # the last process may have left too much
@@ -70,18 +77,22 @@ class StoreWriter:
         self.stored = 0
         """How many records were new to the store."""
         self.failures = 0
-        """How many attempts in a row have failed."""
+        """How many attempts to write in a row have failed."""
         self._not_before = 0.0
         self._last_prune = monotonic()
         self._max_age = MAX_AGE
 
     def retain(self, seconds: float) -> None:
-        """Set for how many seconds events are kept. Older ones are deleted once the whole journal is stored."""
+        """Set for how many seconds events are kept. Older ones are deleted once all of the journal is stored."""
         if seconds != self._max_age:
             self._max_age, self._last_prune = seconds, float("-inf")
 
     def write_batch(self, size: int = BATCH_SIZE) -> bool:
-        """Write up to `size` records to the store. Returns whether there may be more. Never raises."""
+        """Write up to `size` records to the store, and delete old events when it is time.
+
+        Return whether there may be more. Raise no errors: they are reported, and for some time after one nothing is
+        written and `False` returned.
+        """
         if monotonic() < self._not_before:
             return False
         try:
@@ -91,21 +102,21 @@ class StoreWriter:
             return False
 
     def has_event(self, event_id: str) -> bool:
-        """Return whether an event is stored; False without a store."""
+        """Return whether an event is stored; `False` if the store cannot be read."""
         try:
             return event_id in self._opened().stored_ids((event_id,))
         except Exception:  # `write_batch` has the same error, and reports it
             return False
 
     def events(self, session: str, limit: int) -> list[StoredEvent]:
-        """Return the last events of a session, the newest first; none without a store."""
+        """Return the last `limit` events of a session, the newest first; none if the store cannot be read."""
         try:
             return self._opened().events(session=session, limit=limit)
         except Exception:  # `write_batch` has the same error, and reports it
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
-        """Return a page of the history; an empty one without a store."""
+        """Return a page of the history; an empty one if the store cannot be read."""
         try:
             return self._opened().find_history(query)
         except Exception as error:
@@ -113,7 +124,10 @@ class StoreWriter:
             return HistoryPage(since=query.since)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the sessions whose id starts with `session`, at most two. A single one includes its events."""
+        """Return the session with this id, or at most two whose ids start with it: two mean that it is ambiguous.
+
+        A single one includes its last `limit` events; for earlier ones, pass its `next` as `before`.
+        """
         try:
             store = self._opened()
             sessions = store.history_of(session)
@@ -137,7 +151,7 @@ class StoreWriter:
             return []
 
     def summarize(self, since: float) -> AbsenceSummary:
-        """Return a summary of what happened since a time; an empty one without a store."""
+        """Return a summary of the events since a Unix time; an empty one if the store cannot be read."""
         try:
             return self._opened().summarize(since, time())
         except Exception as error:
@@ -145,7 +159,7 @@ class StoreWriter:
             return AbsenceSummary(since=since, now=time())
 
     def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        """Return the next events to copy for the history of the team; none without a store."""
+        """Return the next events to copy after a position, for the team's history; none if the store cannot be read."""
         try:
             from fairlead.daemon.store._events_to_copy import find_events_to_copy
 
@@ -158,7 +172,7 @@ class StoreWriter:
             return CopyBatch(position=after)
 
     def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int) -> EventsToCopyCount:
-        """Return the number of events to copy after a position."""
+        """Return the number of events to copy after a position; 0 if the journal cannot be read."""
         try:
             from fairlead.daemon.store._events_to_copy import count_events_to_copy
 
@@ -168,12 +182,12 @@ class StoreWriter:
             return EventsToCopyCount(0, after)
 
     def _report_failure(self, error: Exception) -> None:
-        """Report an error, unless it is about the database: `write_batch` reports those."""
+        """Report an error of a query, except a `FairleadError`: `write_batch` reports errors of the database."""
         if not isinstance(error, FairleadError):
             self._report(f"the history cannot be read: {error!r}")
 
     def close(self) -> None:
-        """Write the rest of the journal within a second, and close the store. Does nothing if it was never opened."""
+        """Write records for at most a second, and close the store. Do nothing if the store is not open."""
         if self._store is None:
             return
         deadline = monotonic() + 1
@@ -218,16 +232,16 @@ class StoreWriter:
         return len(records) == size
 
     def _prune(self, store: Store) -> None:
-        """Delete old events in the store, and then in the journal those that the store has durably."""
+        """Delete old events in the store, and old segments of the journal whose records the store has durably."""
         self._last_prune = monotonic()
         oldest = time() - self._max_age
         store.prune(older_than=oldest, max_bytes=int(self._max_store * _PRUNE_TO_SHARE))
         self._prune_journal(store, oldest)
 
     def _shrink(self, store: Store) -> None:
-        """Delete the oldest events if the store or the journal is too large. Their space in the store is reused.
+        """Delete the oldest events if the store or the journal is too large. The store reuses their space.
 
-        Unlike `_prune`, this also runs while many events arrive.
+        Unlike `_prune`, this is also done while many events arrive.
         """
         self._since_check = 0
         store.prune(max_bytes=int(self._max_store * _PRUNE_TO_SHARE), release_space=False)
@@ -251,11 +265,11 @@ class StoreWriter:
 
 
 def _yield_processor() -> None:
-    """Run the daemon first, if it has an event to answer: otherwise it waits for the end of this time slice."""
+    """Yield the processor to a daemon that has an event to answer, so that it need not wait for this time slice."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()
 
 
 def _distance(before: Position, after: Position) -> int:
-    """Return the approximate number of journal bytes between two positions."""
+    """Return the approximate number of bytes of the journal between two positions."""
     return after.offset - before.offset if before.segment == after.segment else after.offset

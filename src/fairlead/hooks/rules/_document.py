@@ -28,7 +28,7 @@ _UNSUPPORTED_KEYS = {
     "asyncRewake": "not supported here: the event waits for the command",
     "once": "not supported here: the command runs for every such event",
 }
-"""Keys of the client that have no effect here → the warning about them."""
+"""By key of the client that has no effect here: the warning about it."""
 
 _ACTION_KEYS = frozenset(
     {
@@ -41,14 +41,14 @@ _SHORT_KEYS = _ACTION_KEYS | {"matcher"}
 _ALL_KEYS = _SHORT_KEYS | _RULE_KEYS
 
 _MAX_TIMEOUT = 1_000_000.0
-"""Seconds. Some systems cannot wait much longer."""
+"""The maximum timeout in seconds. Some systems cannot wait much longer."""
 
 
 def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
-    """Read the rules of a parsed document, from the file `source`.
+    """Return the rules of a parsed document from the file `source`. Problems are returned in `problems`.
 
-    `plugin_root` is the folder of the plugin that the rules belong to. Commands get it in an environment variable, and
-    the names of the hooks start with the name of the plugin.
+    `plugin_root` is the folder of the plugin that the rules belong to; `None` for no plugin. Commands get it in an
+    environment variable, and the names of the hooks start with the name of the plugin.
     """
     root = None if plugin_root is None else os.path.abspath(plugin_root)
     reader = _Reader(source, root)
@@ -57,7 +57,7 @@ def rules_from(document: object, source: str, *, plugin_root: str | os.PathLike[
 
 
 class _Reader:
-    """Reads one document and collects its hooks and problems."""
+    """Reads one document, and collects its hooks in `hooks` and its problems in `problems`."""
 
     def __init__(self, source: str, plugin_root: str | None) -> None:
         self.problems = _Problems(source)
@@ -98,7 +98,7 @@ class _Reader:
                     self._add(event, name, rule.matcher, action)
 
     def _entries(self, section: object, at: RuleLocation) -> Iterator[tuple[str, object, RuleLocation]]:
-        """Yield each entry with its name, "" if it has none, and its location."""
+        """Yield each entry of a section as its name ("" if it has none), the entry, and its location."""
         if isinstance(section, list):
             yield from (("", entry, at / index) for index, entry in enumerate(section))
         elif isinstance(section, Mapping) and _is_named_map(section):
@@ -147,7 +147,10 @@ class _Reader:
         )
 
     def _condition(self, action: Mapping[Any, Any], at: RuleLocation) -> str | None:
-        """Read the `if` of an action. An invalid one is ignored: a check that runs too often is safer than none."""
+        """Return the `if` of an action; `None` if it has none. Warn about an invalid one, and ignore it.
+
+        A check that runs too often is safer than none.
+        """
         value = action.get("if")
         if value is None or (isinstance(value, str) and is_tool_condition(value)):
             return value
@@ -318,7 +321,7 @@ def _read_string(value: object, at: RuleLocation) -> str:
 
 
 def _text_error(text: str) -> str | None:
-    """Return the reason why a text cannot be part of a command line; `None` if it can."""
+    """Return why a text cannot be part of a command line; `None` if it can."""
     if "\0" in text:
         return "contains a NUL character"
     try:
@@ -346,7 +349,7 @@ def _unsupported_type(kind: object) -> str:
 
 
 def _unknown_key(key: str, known: frozenset[str]) -> str:
-    """Return the message about a key that is not valid at its location, with a suggestion."""
+    """Return the message about a key that is not one of the `known` ones at its location, maybe with a suggestion."""
     if key in _ALL_KEYS:
         return f"ignored: it belongs {'beside' if key == 'matcher' else 'in an entry of'} `hooks`"
     from difflib import get_close_matches

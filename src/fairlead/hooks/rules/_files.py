@@ -23,10 +23,10 @@ _HOOKS_KEY = re.compile(r"""hooks["']?\s*:""")
 
 
 def load_rules(path: str | os.PathLike[str], *, plugin_root: str | os.PathLike[str] | None = None) -> Rules:
-    """Read the rules of a file. Problems are returned in `problems`, never raised.
+    """Return the rules of a file. Problems are not raised, but returned in `problems`.
 
     A `.json` file contains settings, or is a plugin's `hooks.json`. A `.md` file has YAML frontmatter. A `.yaml` or
-    `.yml` file has a key `hooks`. `plugin_root` is explained at `rules_from`.
+    `.yml` file has a key `hooks`. `plugin_root` is the folder of the plugin that the file belongs to: see `rules_from`.
     """
     source = os.fspath(path)
     try:
@@ -74,7 +74,7 @@ def _parse_json(text: str) -> object:
 
 
 def _json_error(text: str, error: ValueError) -> str:
-    """Return the message about invalid JSON, with line and column, which only the slower parser reports."""
+    """Return the message about invalid JSON. Parse it again by the slower `json`, which reports line and column."""
     import json
 
     try:
@@ -99,7 +99,7 @@ def _parse_frontmatter(text: str) -> object:
 
 
 def _hooks_only(document: object) -> object:
-    """Return only the key `hooks` of a document."""
+    """Return a document with only its key `hooks`, or {} if it has none. Return one that is not an object unchanged."""
     if document is None:
         return {}
     if isinstance(document, Mapping):
@@ -128,7 +128,10 @@ def _yaml_position(error: yaml.MarkedYAMLError) -> str:
 
 
 def _check_size(events: Iterable[yaml.Event]) -> None:
-    """Raise if loading would exhaust stack or memory: the C loader recurses without limit, and aliases multiply."""
+    """Raise `EntryError` if a YAML document is too deep or too large, so that loading it could exhaust stack or memory.
+
+    The C loader recurses without limit, and aliases can multiply the values.
+    """
     import yaml
 
     sizes = [0]  # of the open collections

@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 
 
 class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An action of a rule. Only the type `command` is run: by a shell, or directly if `args` is given."""
+    """An action of a rule. Only the type `command` is run."""
 
     hook_type: str = msgspec.field(name="type")
     command: str | None = None
     timeout: float | None = None
-    """Seconds."""
+    """Seconds; `None` for the default."""
     args: tuple[str, ...] | None = None
     shell: str | None = None
     condition: str | None = msgspec.field(name="if", default=None)
-    """The tool calls that the action is for: `Bash(git *)`."""
+    """The tool calls for which the command runs, such as `Bash(git *)`; `None` for every event."""
 
     def to_hook_config(self, matcher: str | None = None) -> str | dict[str, Any] | None:
-        """Return the short form for settings, a string or an object; `None` if there is no command to run."""
+        """Return the action in the short form of settings, a string or an object; `None` if it is not a command.
+
+        `matcher` is that of its rule.
+        """
         if self.hook_type != "command" or self.command is None:
             return None
         options = {"timeout_secs": self.timeout, "matcher": matcher, "args": self.args, "shell": self.shell}
@@ -39,7 +42,7 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HookRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A matcher and its actions. All forms of rules in files are converted to this one."""
+    """A matcher and its actions, the form to which all forms of rules in files are converted."""
 
     matcher: str | None = None
     hooks: tuple[HookAction, ...] = ()
@@ -49,14 +52,14 @@ class Problem(msgspec.Struct, frozen=True):
     """A problem in a rule file, with its location."""
 
     source: str
-    """The file."""
+    """The path of the file."""
     path: str
-    """The path in the document: `hooks.PreToolUse[0].hooks[1].timeout`; `$` is the document itself."""
+    """The place in the document, such as `hooks.PreToolUse[0].hooks[1].timeout`; `$` for the document itself."""
     message: str
     dropped: bool
-    """Whether the entry is not registered. If it is, this is a warning."""
+    """Whether the entry is not registered. If `False`, this is only a warning."""
     event: HookEvent | None = None
-    """The event of the section; for a misspelt name, the event with the most similar name."""
+    """The event of the section, or for a misspelt name the one with the most similar name; `None` if there is none."""
 
     def __str__(self) -> str:
         """Return the problem as one line."""
@@ -64,18 +67,18 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """The hooks of a file, in order, and its problems."""
+    """The hooks that a file defines, in order, and its problems."""
 
     hooks: tuple[CommandHook, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def register(self, manager: HookManager) -> list[Registration]:
-        """Register the hooks. A hook whose name is taken gets a number appended to it."""
+        """Register the hooks, in order. A number is appended to a name that is taken."""
         return [manager.register(_renamed(hook, free_name(hook.name, manager.has_hook))) for hook in self.hooks]
 
 
 def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
-    """Return the name, with a number appended if it is taken: `lint`, `lint-2`, `lint-3`."""
+    """Return a name, with the first free number appended if it is taken: `lint`, `lint-2`, `lint-3`."""
     number, free = 1, name
     while is_taken(free):
         number += 1
@@ -104,7 +107,7 @@ class RuleLocation(msgspec.Struct, frozen=True):
 
 
 class EntryError(Exception):
-    """An entry that cannot be registered."""
+    """An entry of a document cannot be registered. `at` is the place of the problem."""
 
     def __init__(self, at: RuleLocation, message: str) -> None:
         super().__init__(message)

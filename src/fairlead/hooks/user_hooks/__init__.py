@@ -1,7 +1,7 @@
-"""The user's hooks that a policy lists: loaded in a worker process, called over a socket.
+"""The user's hooks that a policy lists. They are loaded in a worker process, and called over a socket.
 
-Each policy file and interpreter has its own worker. A hook that hangs, crashes, leaks or prints affects only it.
-Modules are imported on first use, because most events need none of them.
+There is a worker for each policy file and interpreter. A hook that hangs, crashes, leaks memory or prints affects only
+its worker. Modules are imported on first use, because most events need none of them.
 """
 
 from __future__ import annotations

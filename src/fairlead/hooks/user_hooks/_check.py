@@ -1,7 +1,7 @@
-"""Checks that a Python file can be a hook file, without running it.
+"""Checks whether a Python file can be a hook file, without running it.
 
-As a script, it prints what is wrong. The interpreter that will load the file runs it, so it needs only the standard
-library.
+As a script, this prints why it cannot be one, if so. It is run by the interpreter that will load the file, so it
+imports only the standard library.
 """
 
 import ast
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 _MANAGER_NAME = "hooks"
 _INDIRECT = frozenset({"__dict__", "__getattr__", "eval", "exec", "globals", "locals", "setattr", "vars"})
-"""Names with which a file can define a name that is not written in it as one."""
+"""Names by which code can define a variable whose name is only in a text, so that it is not found in the source."""
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def find_problem(path: str) -> str:
-    """Return why a file cannot be a hook file; empty if it may be one."""
+    """Return why a file cannot be a hook file; "" if it may be one. Raise `OSError` if it cannot be read."""
     with open(path, "rb") as file:
         source = file.read()
     try:
@@ -34,7 +34,7 @@ def find_problem(path: str) -> str:
 
 
 def _module_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that are not in a function or class."""
+    """Yield the nodes that are not within a function, a class or a lambda."""
     waiting = list(ast.iter_child_nodes(tree))
     while waiting:
         node = waiting.pop()
@@ -55,7 +55,7 @@ def _defines(node: ast.AST) -> bool:
 
 
 def _may_define(node: ast.AST) -> bool:
-    """Return whether code in any scope may define a name of the module."""
+    """Return whether a node, in any scope, may define the manager's name in the module."""
     if isinstance(node, ast.Global):
         return _MANAGER_NAME in node.names
     return not _INDIRECT.isdisjoint(

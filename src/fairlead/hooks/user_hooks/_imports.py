@@ -1,7 +1,7 @@
-"""Finds the modules of a project that a Python file imports, without running any of them.
+"""Finds the modules of a project that a Python file imports, without running the file or any of them.
 
-As a script, it prints the digests of these files as JSON. The interpreter that will load the hook file runs it, so it
-needs only the standard library.
+As a script, this prints the digests of the file and these modules as JSON. It is run by the interpreter that will load
+the hook file, so it imports only the standard library.
 """
 
 import ast
@@ -15,11 +15,14 @@ from importlib.machinery import ModuleSpec
 _STANDARD_LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OWN = frozenset({"fairlead", "msgspec"})
-"""Packages that the worker provides."""
+"""Packages that the worker provides, so that they do not count as modules of the project."""
 
 
 def is_local(name: str, origin: str | None) -> bool:
-    """Return whether a module is a file of a project, not of the standard library or an installed package."""
+    """Return whether a module is a file of a project, and not of the standard library or an installed package.
+
+    `origin` is that of its spec: its path, or `None` or a word if it is no file.
+    """
     if not origin or name.partition(".")[0] in _OWN or not os.path.isabs(origin):
         return False
     path = os.path.realpath(origin)
@@ -27,13 +30,16 @@ def is_local(name: str, origin: str | None) -> bool:
 
 
 def digest_of(path: str) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of a file, as hexadecimal digits."""
     with open(path, "rb") as file:
         return sha256(file.read()).hexdigest()
 
 
 def find_local_imports(path: str) -> dict[str, str]:
-    """Return the digests, by path, of a file and of all local modules that it imports, even inside functions."""
+    """Return the digests, by path, of a file and all modules of the project that it imports, also through others.
+
+    Imports within functions count, too. The folder of the file is put into `sys.path`.
+    """
     sys.path.insert(0, os.path.dirname(path))
     digests: dict[str, str] = {}
     waiting = [(path, "")]
@@ -48,7 +54,10 @@ def find_local_imports(path: str) -> dict[str, str]:
 
 
 def _imported_names(path: str, package: str) -> Iterator[str]:
-    """Yield the names of the modules that a file may import. `from a import b` may import the module `a.b`."""
+    """Yield the names of the modules that a file may import. `from a import b` may import the module `a.b`.
+
+    `package` is the name of the file's package, "" for none. Yield nothing if the file is not valid Python.
+    """
     with open(path, "rb") as file:
         try:
             tree = ast.parse(file.read(), path)
@@ -73,7 +82,7 @@ def _absolute(module: str, package: str, level: int) -> str:
 
 
 def _files_of(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the local files that run when a module is imported, each with its package."""
+    """Yield path and package of each file of the project that runs when a module is imported."""
     folders, parts = None, name.split(".")
     for depth in range(1, len(parts) + 1):
         whole = ".".join(parts[:depth])

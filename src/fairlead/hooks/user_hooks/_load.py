@@ -1,4 +1,4 @@
-"""Loads hook files in a worker. Before a module of the project runs, its digest is compared with the trusted one."""
+"""Loads hook files in a worker. A module of the project runs only if its digest is the trusted one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class NotTrusted(ImportError):
 
 
 class LoadError(Exception):
-    """A hook file cannot be loaded. The message is one line, with file name and line number."""
+    """The hook file `file` cannot be loaded.
+
+    The message is one line, with file name and line number if they are known.
+    """
 
     def __init__(self, message: str, file: str) -> None:
         super().__init__(message)
@@ -32,7 +35,10 @@ class LoadError(Exception):
 
 
 def load_hooks(files: Sequence[str], digests: Mapping[str, str]) -> HookManager:
-    """Return a manager with the hooks of all files. Raises `LoadError` if one of them cannot be loaded."""
+    """Return a manager with the hooks of all files. Raise `LoadError` if one of them cannot be loaded.
+
+    `digests` are the trusted digests (SHA-256) by path. From now on they are checked for all imports of this process.
+    """
     sys.meta_path.insert(0, _TrustedFinder(digests))
     manager = HookManager()
     for file in files:
@@ -52,7 +58,7 @@ def _include(manager: HookManager, file: str, digests: Mapping[str, str]) -> Non
 
 
 def _describe(error: BaseException, files: Iterable[str]) -> str:
-    """Return an error that a hook file raised as one line, with file name and line number."""
+    """Return an error as one line, with the place in the hook files `files` at which it was raised, if it is known."""
     own = set(files)
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
@@ -81,27 +87,30 @@ def _load(file: str, digests: Mapping[str, str]) -> ModuleType:
 
 
 class _TrustedLoader(SourceFileLoader):
-    """Runs the source bytes that it has checked, never a compiled file."""
+    """Loads a Python file. It runs exactly the bytes that it has checked, never a compiled file."""
 
     def __init__(self, name: str, path: str, digests: Mapping[str, str]) -> None:
         super().__init__(name, path)
         self._digests = digests
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - as the base class has it
-        """Compile the source. Raise `NotTrusted` if its digest is not the trusted one."""
+        """Return the compiled source. Raise `NotTrusted` if its digest is not the trusted one."""
         data = self.get_data(self.path)
         _check(self.path, sha256(data).hexdigest(), self._digests)
         return self.source_to_code(data, self.path)
 
 
 class _TrustedFinder:
-    """Finds modules by the other finders. Modules of the project are checked before they run."""
+    """Finds modules by the other finders in `sys.meta_path`, and has modules of the project checked before they run."""
 
     def __init__(self, digests: Mapping[str, str]) -> None:
         self._digests = digests
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module."""
+        """Return the spec of a module; `None` if no finder finds it.
+
+        Raise `NotTrusted` for an untrusted extension module.
+        """
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
                 continue

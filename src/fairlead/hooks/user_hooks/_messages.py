@@ -1,9 +1,9 @@
-"""The messages between a worker and its owner: a length of four bytes, then msgpack.
+"""The messages between a worker and its owner. Each is its length in four bytes, then msgpack.
 
-The owner first sends a `LoadRequest`. Its reply is JSON, because an interpreter without msgspec has to reply, too. Each
-later message of the owner passes a socket to the worker. An event is sent on one of these sockets, and the reply comes
-back on the same; there are as many sockets as concurrent events. Before the reply the worker may send numbers: if the
-next hook may take more or less time than the owner would wait, the seconds that the owner is to wait from now on.
+The owner first sends a `LoadRequest`. The reply to it is JSON, because an interpreter without msgspec must be able to
+reply, too. After that, the owner only passes sockets to the worker, one for each event that it sends at the same time.
+An `EventRequest` is sent on such a socket, and answered on it. Before the reply, the worker may send numbers. Each is
+the number of seconds that the owner should wait from now on, because the next hook has another limit.
 """
 
 from __future__ import annotations
@@ -18,34 +18,38 @@ if TYPE_CHECKING:
     from socket import socket
 
 EVENT_LIMIT = 30.0
-"""Seconds that all hooks of an event have together, whatever their own limits."""
+"""The maximum number of seconds that all hooks of an event may take together, whatever their own limits."""
 
 _LENGTH = 4
 _READ_SIZE = 1024 * 1024
 
 
 class LoadRequest(msgspec.Struct, frozen=True, array_like=True):
-    """The files to load."""
+    """The request to load hook files."""
 
     files: tuple[str, ...]
+    """The paths of the hook files."""
     digests: dict[str, str]
-    """SHA-256 of each file and of each module of the project that may be loaded, by its path."""
+    """The SHA-256 of each file and each module of the project that may be loaded, by its path."""
 
 
 class LoadReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """The reply to a `LoadRequest`."""
 
     problem: str = ""
-    """The reason why the files cannot be used."""
+    """Why the files cannot be loaded; "" if they were."""
     file: str = ""
-    """The file that is the reason."""
+    """The file that is the cause of `problem`; "" if it is not known."""
     limits: dict[str, float] = {}
-    """Event → the seconds that all of its hooks may take together. `*` is for events without a type."""
+    """The seconds that all hooks for an event may take together, by its name. `*` stands for events without a type."""
     observed: tuple[str, ...] = ()
-    """The events with hooks that observe. These are called for blocked events, too."""
+    """The events with hooks of the phase `observe`, which are called for blocked events, too."""
 
     def limit_of(self, event: str, *, observe_only: bool) -> float | None:
-        """Return the seconds that the hooks of an event may take; `None` if it has none."""
+        """Return the seconds that the hooks for an event may take; `None` if there are none.
+
+        With `observe_only`, return `None` unless there are hooks that observe.
+        """
         name = event if event in self.limits else "*"
         return None if observe_only and name not in self.observed else self.limits.get(name)
 
@@ -59,7 +63,7 @@ class EventRequest(msgspec.Struct, frozen=True, array_like=True):
     cwd: str | None = None
     env: dict[str, str] = {}
     tool_input: dict[str, Any] | None = None
-    """Replaces the payload's input if other hooks have rewritten it."""
+    """The tool's input if other hooks have rewritten it; `None` to use that of the payload."""
     observe_only: bool = False
     """Whether to call only hooks that observe, because the event is blocked already."""
 
@@ -69,26 +73,29 @@ class EventReply(msgspec.Struct, frozen=True, array_like=True):
 
     output: HookOutput = HookOutput()
     decided_by: str = ""
-    """The hook that has blocked, asked or granted with the strictest answer."""
+    """The name of the hook with the strictest answer; "" if none has blocked, asked or granted."""
     log: tuple[str, ...] = ()
-    """Failures that do not block the event."""
+    """Messages about failures that do not block the event."""
     is_stuck: bool = False
     """Whether a hook has not returned within its limit, and still runs."""
     memory: int = 0
     """Bytes of memory that the worker uses."""
     failed: str = ""
-    """The first hook of `log`."""
+    """The name of the first hook whose failure is in `log`; "" if there is none."""
     failure: str = ""
-    """How it failed."""
+    """How that hook failed."""
 
 
 def send(connection: socket, data: bytes) -> None:
-    """Send one message."""
+    """Send one message. Raise `OSError` if the connection is closed."""
     connection.sendall(len(data).to_bytes(_LENGTH, "big") + data)
 
 
 def receive(connection: socket) -> bytes:
-    """Return the next message. Raises `EOFError` if the other side has closed, `TimeoutError` if it is slow."""
+    """Return the next message.
+
+    Raise `EOFError` if the connection is closed, `TimeoutError` after the socket's timeout.
+    """
     return _read(connection, int.from_bytes(_read(connection, _LENGTH), "big"))
 
 

@@ -1,4 +1,7 @@
-"""Starts a worker process, sends requests to it, and ends it: for the daemon, or for one event without a daemon."""
+"""The owner's side of a worker: starts the process, sends requests to it, and ends it.
+
+The owner is the daemon, or without one the process that handles a single event.
+"""
 
 from __future__ import annotations
 
@@ -27,41 +30,50 @@ _ANY_CLIENT = (
 )
 _KEPT = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"})
 _KEPT_PREFIXES = ("LC_", "XDG_")
-"""The environment variables that the worker process inherits."""
+"""The environment variables that the worker process inherits: these, and those with these prefixes."""
 
 _LOAD_LIMIT = 20.0
-"""Seconds for the interpreter to start and for the files to load."""
+"""Seconds within which the interpreter must have started and loaded the files."""
 _GRACE = 0.5
-"""Seconds added to the limit of the hooks. The worker enforces the limit itself, unless its interpreter hangs."""
+"""Seconds that the owner waits beyond the hooks' limit. The worker enforces it, unless its interpreter hangs."""
 _SCAN_LIMIT = 30.0
 _REPLY: msgspec.msgpack.Decoder[EventReply | float] = msgspec.msgpack.Decoder(EventReply | float)
 _SOCKET = 3
 
 
 def caller_variables(client: str) -> tuple[str, ...]:
-    """Return the names of the caller's variables in `ctx.env` of a hook. The launcher sends the same ones."""
+    """Return the names of the caller's environment variables that a hook gets in `ctx.env`.
+
+    `client` is the name of the client. The launcher sends these variables to the daemon.
+    """
     own = client_or_default(client).variables
     return (*_ANY_CLIENT, *filter(None, (own.config_dir, own.project_dir, own.env_file, *own.while_waiting)))
 
 
 class HookWorkerError(FairleadError):
-    """A worker could not be started, or has died."""
+    """A worker cannot be started, cannot load its files, does not answer in time, or has ended."""
 
     def __init__(self, message: str, *, file: str = "", is_suspect: bool = False) -> None:
         super().__init__(message)
         self.file = file
-        """The hook file that is the cause; empty if it is not known."""
+        """The hook file that is the cause; "" if it is not known."""
         self.is_suspect = is_suspect
-        """Whether the hooks of another event may be the cause, because the worker handled several at the same time."""
+        """Whether another event may be the cause, because the worker handled several at the same time."""
 
 
 class WorkerProcess:
-    """A worker process that has loaded hook files. Thread-safe."""
+    """A worker process that has loaded hook files. Thread-safe.
+
+    `loaded` is its `LoadReply`, `calls` the number of its events, `memory` the largest number of bytes that it has
+    reported, and `is_stuck` whether a hook has not returned within its limit.
+    """
 
     def __init__(self, interpreter: str, folder: str, request: LoadRequest, output: int) -> None:
-        """Start the process in a folder. `output` is the file descriptor for the stdout and stderr of its hooks.
+        """Start the process in the working directory `folder`, and wait until it has loaded the files of `request`.
 
-        Raises `HookWorkerError` if the process cannot be started, or the files cannot be loaded.
+        `interpreter` is the path of a Python; "" for that of this process. `output` is the file descriptor for the
+        stdout and stderr of the hooks. Raise `HookWorkerError` if the process cannot be started, or cannot load the
+        files.
         """
         self.request = request
         self.calls = 0
@@ -71,7 +83,7 @@ class WorkerProcess:
         self._idle_connections: list[socket.socket] = []
         self._in_flight = 0
         self._end = ""
-        """A description of how the process ended; "" while it runs."""
+        """A description of how the process ended; "" until that is noticed."""
         self._alone_at_end = False
         self._control, self.pid = _spawn(interpreter, folder, output)
         try:
@@ -96,16 +108,20 @@ class WorkerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether requests can be sent. The death of an idle process is not noticed."""
+        """Whether no end of the process was noticed yet. That of an idle process is noticed at the next request."""
         return not self._end
 
     @property
     def in_flight(self) -> int:
-        """The number of events that the process is handling."""
+        """The number of events that the process is handling now."""
         return self._in_flight
 
     def ask(self, data: bytes, limit: float) -> EventReply:
-        """Return the reply to an encoded `EventRequest`. Raises `HookWorkerError` if none arrives in time."""
+        """Return the reply to `data`, an `EventRequest` in msgpack.
+
+        Wait for `limit` seconds, unless the worker changes that. Raise `HookWorkerError` if no reply arrives in time,
+        or the process has ended. The process is then killed.
+        """
         with self._lock:
             connection = self._idle_connections.pop() if self._idle_connections else None
             self._in_flight += 1
@@ -142,7 +158,10 @@ class WorkerProcess:
         return own
 
     def end(self, why: str) -> str:
-        """Kill the process and its children. Return how it ended: `why`, or that it had ended by itself."""
+        """Kill the process and its process group, and return a description of how it ended.
+
+        That is `why`, or if it had ended already, how it did so. Later calls return the same description.
+        """
         with self._lock:
             if self._end:
                 return self._end
@@ -166,7 +185,11 @@ def ask_once(
     output: int,
     loaded: LoadReply | None = None,
 ) -> EventReply:
-    """Start a worker for one event, and return its reply. `loaded` is the `LoadReply` of an earlier worker."""
+    """Start a worker for one event, end it, and return its reply. If it has no hooks for the event, the reply is empty.
+
+    `loaded` is the `LoadReply` of an earlier worker with the same files; if that had no hooks for the event, none is
+    started. Raise `HookWorkerError` as `WorkerProcess` does.
+    """
     if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:
         return EventReply()
     worker = WorkerProcess(interpreter, folder, request, output)
@@ -178,23 +201,26 @@ def ask_once(
 
 
 def find_imports(interpreter: str, file: str) -> dict[str, str]:
-    """Return the digests of a hook file and of the project's modules that it imports, without running them.
+    """Return the digests, by path, of a hook file and the project's modules that it imports, without running them.
 
-    Raises `HookWorkerError` if the interpreter cannot be run.
+    Raise `HookWorkerError` if the interpreter cannot be run, or cannot read the file.
     """
     return msgspec.json.decode(_run_script("_imports.py", interpreter, file), type=dict[str, str])
 
 
 def find_problem(interpreter: str, file: str) -> str:
-    """Return why a file cannot be a hook file, as far as that can be seen without running it; empty if it may be one.
+    """Return why a file cannot be a hook file, as far as that can be seen without running it; "" if it may be one.
 
-    Raises `HookWorkerError` if the interpreter cannot be run.
+    Raise `HookWorkerError` if the interpreter cannot be run, or cannot read the file.
     """
     return _run_script("_check.py", interpreter, file).decode(errors="replace")
 
 
 def _run_script(name: str, interpreter: str, file: str) -> bytes:
-    """Run a script of this folder by the interpreter of a hook file, and return what it prints."""
+    """Run a script of this folder with `file` as its argument, and return what it prints.
+
+    Raise `HookWorkerError` if the interpreter cannot be run, or the script fails.
+    """
     from subprocess import run
 
     command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/{name}", file]
@@ -247,7 +273,7 @@ def _folder() -> str:
 
 
 def _describe_end(pid: int, why: str) -> str:
-    """Wait for a process to end, and describe how it ended."""
+    """Wait for a process to end, and return how it ended: `why` if that begins with "was ended", or its exit status."""
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     except ChildProcessError:  # SIGCHLD is ignored, so the system has reaped it

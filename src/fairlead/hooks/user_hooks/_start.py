@@ -1,7 +1,8 @@
-"""Starts a worker in an interpreter that may not have Fairlead installed. Run as a script.
+"""The script that starts a worker, in an interpreter in which Fairlead need not be installed.
 
-Arguments: the working directory, the folders that contain the packages `fairlead` and `msgspec`, the cache tag of their
-interpreter, and Fairlead's version. Only these two packages are imported from their folders.
+Its arguments are the working directory, the folder that contains the package `fairlead`, the one that contains
+`msgspec`, the cache tag of the interpreter that these belong to, and Fairlead's version. In an interpreter with the
+same cache tag, only these two packages are imported from these folders. Another one needs the same version of Fairlead.
 """
 
 import json
@@ -14,13 +15,13 @@ _SOCKET = 3
 
 
 class _PackageFinder:
-    """Finds the packages `fairlead` and `msgspec` in the given folders."""
+    """Finds some packages, each in a given folder."""
 
     def __init__(self, folders: dict[str, str]) -> None:
         self._folders = folders
 
     def find_spec(self, name: str, path: object = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Return the spec of one of the two packages. The modules in them are found as usual."""
+        """Return the spec of one of these packages; `None` for any other module."""
         return PathFinder.find_spec(name, [self._folders[name]], target) if name in self._folders else None
 
 

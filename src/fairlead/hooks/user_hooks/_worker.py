@@ -1,4 +1,4 @@
-"""The worker: loads hook files once, then handles events, in one thread for each socket that its owner passes."""
+"""The worker: loads hook files once, then handles events, in a thread for each socket that it gets from its owner."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from fairlead.hooks._manager import HookManager
 
 _MIN_CHANGE = 0.01
-"""Seconds by which the owner's time limit has to differ from that of a hook to be changed."""
+"""Seconds. A smaller change of the time at which the owner stops waiting is not sent."""
 _MAX_DATA = 2 * 1024**3
-"""Bytes. A hook that allocates more gets a `MemoryError`."""
+"""Bytes of memory. If hooks allocate more, they get a `MemoryError`."""
 _MAX_CPU = 900
 """Seconds of processor time, after which the system kills a worker whose owner has crashed."""
 _STRENGTH = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
@@ -48,7 +48,7 @@ _KIBIBYTE = 1024
 
 
 def serve(number: int) -> None:
-    """Serve the owner at the other end of a socket until the owner closes it."""
+    """Serve the owner at the other end of a socket, by its file descriptor, until the owner closes it. Never return."""
     _limit_resources()
     control = socket.socket(fileno=number)
     os.set_inheritable(number, False)  # noqa: FBT003 - a setter
@@ -82,7 +82,7 @@ def _limit_resources() -> None:
 
 
 def _describe(manager: HookManager) -> LoadReply:
-    """Return the events with hooks, and the time limits of these hooks."""
+    """Return the reply to a `LoadRequest`, with the events for which there are hooks."""
     hooks = manager._index.hooks  # noqa: SLF001 - of the same package
     limits: dict[str, float] = {}
     observed: list[str] = []
@@ -98,14 +98,20 @@ def _describe(manager: HookManager) -> LoadReply:
 
 
 class _ReplyDeadline:
-    """The time until which the owner waits for a reply. Before each hook it becomes the time that this one may take."""
+    """The time at which the owner stops waiting for a reply.
+
+    It is changed before each hook, to the end of its limit.
+    """
 
     def __init__(self, connection: socket.socket, limit: float) -> None:
         self._connection = connection
         self._until = monotonic() + limit
 
     def change(self, limit: float) -> None:
-        """Send the owner the number of seconds to wait from now on."""
+        """Make the owner wait for `limit` seconds from now on.
+
+        Do nothing if that is hardly a change, or not above 0.
+        """
         until = monotonic() + limit
         if limit > 0 and abs(until - self._until) > _MIN_CHANGE:
             send(self._connection, msgspec.msgpack.encode(limit))
@@ -137,7 +143,10 @@ def _answer(manager: HookManager, ask: EventRequest, limit: _ReplyDeadline) -> E
 def _fire(
     manager: HookManager, event: Event, context: HookContext, limit: _ReplyDeadline, *, observe_only: bool
 ) -> EventReply:
-    """Fire an event like `HookManager.fire_sync`, and record which hook decided."""
+    """Fire an event like `HookManager.fire_sync`, and return the reply, which also names the hook that decided.
+
+    With `observe_only`, call only the hooks that observe.
+    """
     hooks = manager._index.for_event(event).hooks  # noqa: SLF001 - of the same package
     if observe_only:
         hooks = tuple(hook for hook in hooks if hook.phase == OBSERVE)
@@ -169,7 +178,10 @@ def _fire(
 
 
 def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> int:
-    """Return the strictness of a hook's answer: the strictest answer decides. 0 if it decides nothing."""
+    """Return how strict the answer of a hook is, from 0 if it decides nothing to `_BLOCK`.
+
+    The strictest one decides.
+    """
     if hook.phase == OBSERVE:
         return 0
     if called.error is not None or (called.answer is not None and not isinstance(called.answer, HookOutput)):
@@ -181,7 +193,7 @@ def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> i
 
 
 def _memory() -> int:
-    """Return the bytes of memory that this process uses."""
+    """Return the bytes of memory that this process uses; where that is not known, the most that it has used so far."""
     if _STATM is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else _KIBIBYTE)
     return int(os.pread(_STATM, 128, 0).split()[1]) * _PAGE_SIZE

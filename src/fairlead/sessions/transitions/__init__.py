@@ -1,1 +1,1 @@
-"""The state machine: what each event changes in a session. Pure functions."""
+"""The state machine: pure functions that compute what each event changes in a session."""

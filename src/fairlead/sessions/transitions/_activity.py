@@ -1,8 +1,7 @@
-"""What a session is doing, derived from its open calls, agents and tasks. The rules that all events share.
+"""Derives the state of a session from its open calls, subagents and background tasks, by the same rules for all events.
 
-In a turn the oldest question to the user comes first, then the newest thing that runs; otherwise the agent thinks.
-Between turns the state follows from what runs in the background. A question that the user has answered outside of the
-client, which no event reports, is cleared.
+Within a turn, the oldest question to the user comes first, then the newest running call or subagent; otherwise the
+agent is thinking. Between turns, the state follows from what runs in the background.
 """
 
 from __future__ import annotations
@@ -20,23 +19,25 @@ if TYPE_CHECKING:
 
 
 Changes: TypeAlias = dict[str, Any]
-"""Fields of a session and their new values. Three keys are not fields, but messages to `apply`:
+"""Fields of a session and their new values. Three keys are not fields, but tell `apply` something:
 
-closed   ids of calls and agents that have ended
-cleared  all calls that were open are over
-about    the call that the new state is about
+closed   the ids of calls and subagents that have ended
+cleared  that all calls that were open have ended
+about    the call that the new state is about, or `None`
 """
 
 NOT_BUSY_TASK_TYPES = frozenset({"shell", "bash", "local_bash", "monitor", "teammate", "cron"})
-"""Background tasks that do not make a session busy: a development server runs all day, and a listed teammate may be
-idle (its own session knows)."""
+"""The types of background tasks that do not make a session busy.
+
+A shell may run a development server all day, and a teammate that is listed may be idle: its session has its state.
+"""
 
 _FINISHED_STATUSES = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "done", "error"})
 _WHY = "it was answered outside of the client"
 
 
 def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, ActiveSubagent]) -> tuple[State, OpenCall | None]:
-    """Return the state of an agent within a turn, and the call that it is about."""
+    """Return the state of an agent within a turn, and the call that the state is about; `None` for no call."""
     if not calls and not agents:
         return THINKING, None
     for call in calls.values():
@@ -72,7 +73,11 @@ def is_busy(task: BackgroundTask) -> bool:
 
 
 def with_state(session: Session, **changes: Any) -> Changes:
-    """Add the state that follows from the changes."""
+    """Return the changes, with the state that follows from them, and the call that the state is about.
+
+    If the session has the same question as before, no state is added, so that the question's first event stays the
+    evidence.
+    """
     agents = changes.get("agents", session.agents)
     if changes.get("in_turn", session.in_turn):
         state, about = state_in_turn(changes.get("calls", session.calls), agents)
@@ -86,9 +91,10 @@ def with_state(session: Session, **changes: Any) -> Changes:
 
 
 def with_corrected_state(session: Session, **changes: Any) -> Changes:
-    """Add to the changes of a delayed event the state that follows from them, unless the state has another cause.
+    """Return the changes of a delayed event, with the state that follows from them if that is a different one.
 
-    Attention that is about no call (a notification of the client, an error) is not derived from calls, and stays.
+    A state that does not follow from calls, subagents and tasks stays, such as attention because of a notification of
+    the client or of an error.
     """
     state = session.state
     if not session.in_turn and state != state_between_turns(session.agents, session.tasks):
@@ -103,7 +109,10 @@ def with_corrected_state(session: Session, **changes: Any) -> Changes:
 
 
 def with_answer(session: Session, tool: str, question: str, at: float) -> Session:
-    """Return the session without a question about a call of `tool`; unchanged if that question is not open."""
+    """Return the session without a question that the user has answered outside of the client.
+
+    `tool` and `question` identify it. If it is not open, the session itself is returned.
+    """
     if session.ended is not None or type(session.state) is not AttentionNeeded:
         return session
     calls = dict(session.calls)

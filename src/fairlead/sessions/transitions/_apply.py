@@ -1,14 +1,14 @@
-"""The state machine: the session after one event. Pure: no clock, no I/O, the same result every time.
+"""`apply`, which computes the session after one event. A pure function: no clock, no I/O.
 
 Events come from many short processes and through a spool, so they may be repeated, delayed and out of order:
 
-- **repeated**: an event with the time, name and subject of one of the last 8 changes nothing.
-- **delayed** (its time is before that of the newest event): it counts as a fact (a call has ended, a subagent has
-  started), and the state is derived from the facts. A delayed start opens nothing that has ended already.
-- **a clock that was set back** makes every event a delayed one. So the third in a row that is delayed by more than 5
-  seconds is applied as if in order, and time continues from there.
-- **after the end**: an event that shows the agent at work (a prompt, a tool) opens an ended session again; other events
-  do not.
+- **Repeated**: an event with the time, name and subject of one of the last 8 events changes nothing.
+- **Delayed**, with a time before that of the newest event: it still shows that a call has ended or a subagent has
+  started, and the state is derived from all that is known. A delayed start opens nothing that has ended already.
+- **A clock that was set back** makes every event a delayed one. So the third event in a row that is delayed by more
+  than 5 seconds is applied as if in order, and later events are compared with its time.
+- **After the end**: an event that shows the agent at work, such as a prompt or a tool call, opens an ended session
+  again. Other events do not.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     Handler = Callable[[Session, Any, float], Changes]
 
 JITTER = 5.0
-"""Seconds by which the times of simultaneous events may differ."""
+"""Seconds by which an event may be delayed without being evidence that the clock was set back."""
 
 CLOCK_RESET_COUNT = 3
-"""After this many consecutive events that are delayed by more than the jitter, the clock was set back."""
+"""The number of events in a row, each delayed by more than `JITTER`, after which the clock counts as set back."""
 
 
 def apply(session: Session, event: Event, now: float, verdict: Verdict = "none") -> Session:
-    """Return the session after an event that happened at `now`.
+    """Return the session after an event that happened at the Unix time `now`; unchanged if the event is a repeated one.
 
-    The event must be the session's own, or (SubagentStart, SubagentStop) that of one of its subagents. `verdict` is our
-    answer to the client, where it is known: a tool call that was blocked does not run.
+    The event must come from the session, or be the SubagentStart or SubagentStop of one of its subagents. `verdict` is
+    what Fairlead answered, if that is known: for instance, a tool call that was blocked does not run.
     """
     kind = type(event)
     memory = session.memory
@@ -81,16 +81,17 @@ def apply(session: Session, event: Event, now: float, verdict: Verdict = "none")
 
 
 def _subject(event: Event) -> str:
-    """Return what distinguishes events of the same kind and time."""
+    """Return the id or subject by which an event differs from others of the same kind and time."""
     call: str | None = getattr(event, "tool_use_id", None)
     subject = call or event.agent_id or event.subject
     return subject if len(subject) <= MAX_ID_LENGTH and subject.isascii() else clean_text(subject, MAX_ID_LENGTH)
 
 
 def _evidence(event: Event, now: float, about: OpenCall | None, state: State) -> Evidence:
-    """Return the evidence for a state; `about` is the call that the state is about.
+    """Return the evidence for a state. Its tool and path are those of `about`, the call that the state is about.
 
-    While other calls still run, an event that ends a call is about the one that has ended.
+    Without such a call, they are those of the event. So are they if the event ends a call and the state is not
+    attention: then `about` is another call, which still runs.
     """
     if about is not None and (type(event) not in _ENDS_CALL or type(state) is AttentionNeeded):
         return Evidence(event.event_name, now, about.tool, about.path)
@@ -100,7 +101,7 @@ def _evidence(event: Event, now: float, about: OpenCall | None, state: State) ->
 
 
 def _add_context(session: Session, event: Event, changes: Changes) -> None:
-    """Add the folder, mode, transcript and agent type of the event, where they differ."""
+    """Add to `changes` the folder, mode, transcript and agent type of the event, if they differ from the session's."""
     cwd, mode = event.cwd, event.permission_mode
     if cwd and cwd != session.cwd and "cwd" not in changes:
         changes["cwd"] = clean_text(cwd, MAX_PATH_LENGTH)
@@ -173,7 +174,7 @@ _IN_ORDER: Mapping[type[Event], Handler] = {
     events.SubagentStop: _subagents.subagent_stop,
     events.TeammateIdle: _subagents.teammate_idle,
 }
-"""The handler of each event. Other events, and unknown events, only count as activity."""
+"""The handlers of events that are not delayed. Events without a handler only count as activity."""
 
 _DELAYED: Mapping[type[Event], Handler] = {
     events.PreToolUse: _tools.delayed_pre_tool_use,
@@ -188,7 +189,7 @@ _DELAYED: Mapping[type[Event], Handler] = {
     events.SubagentStart: _subagents.delayed_subagent_start,
     events.SubagentStop: _subagents.delayed_subagent_stop,
 }
-"""The handlers of events that arrive delayed."""
+"""The handlers of delayed events. Other delayed events change nothing but the memory."""
 
 _BY_VERDICT: Mapping[tuple[type[Event], str], Handler | None] = {
     (events.PreToolUse, "blocked"): _tools.pre_tool_use_blocked,
@@ -203,5 +204,7 @@ _BY_VERDICT: Mapping[tuple[type[Event], str], Handler | None] = {
     (events.SessionEnd, "blocked"): None,
     (events.Notification, "blocked"): None,
 }
-"""The handlers of events for which our own answer decides the state. `None`: the event only counts as activity. (The
-registry uses the last two: for the end of another process, and for a notification that is about a subagent.)"""
+"""The handlers of events whose effect depends on the verdict. `None`: the event only counts as activity.
+
+The last two are for the registry: the end of one of several processes, and a notification that is about a subagent.
+"""

@@ -1,4 +1,4 @@
-"""Subagents: what their start and stop change, in their parent's session and in their own."""
+"""The start and stop of subagents: what they change in the session of the parent, and in that of the subagent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """Start the subagent if this is its own session; if it is the parent, add the subagent to it."""
+    """Set the session to working if it is the subagent's; if it is the parent's, add the subagent to it."""
     agent_id, kind = clean_text(event.agent_id, MAX_ID_LENGTH), clean_text(event.agent_type)
     if agent_id == session.agent_id:
         reset: Changes = {"state": Working(), "in_turn": True, "calls": {}, "cleared": True}
@@ -40,7 +40,7 @@ def subagent_start(session: Session, event: SubagentStart, at: float) -> Changes
 
 
 def delayed_subagent_start(session: Session, event: SubagentStart, at: float) -> Changes:
-    """Start the subagent, unless a later event has ended it."""
+    """Correct the start if the session is the subagent's. Add the subagent to its parent, unless it has ended since."""
     agent_id, kind = clean_text(event.agent_id, MAX_ID_LENGTH), clean_text(event.agent_type)
     if agent_id == session.agent_id:
         return {"started": min(session.started, at), **_description(event)}
@@ -57,9 +57,10 @@ def delayed_subagent_start(session: Session, event: SubagentStart, at: float) ->
 
 
 def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """End the subagent if this is its own session; if it is the parent, it continues with the result.
+    """End the session if it is the subagent's; if it is the parent's, remove the subagent from it.
 
-    Compaction fires a stop with a blank type and without a start: it is not about a subagent.
+    A parent that would be idle is set to thinking, because the client wakes it with the result. The client's compaction
+    fires a stop with the type "" and without a start, which is not about a subagent and changes nothing.
     """
     agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
@@ -73,7 +74,7 @@ def subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
 
 
 def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> Changes:
-    """End the subagent, unless it has worked since."""
+    """End the session if it is the subagent's, or remove the subagent from its parent, unless it has worked since."""
     agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
     if agent_id == session.agent_id:
         is_recent = session.ended is None and at > session.memory.newest - 2.0
@@ -84,12 +85,15 @@ def delayed_subagent_stop(session: Session, event: SubagentStop, at: float) -> C
 
 
 def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes:
-    """Set a teammate to idle. It has not ended."""
+    """Set a teammate to idle, without ending it. A main session does not change."""
     return {"state": IDLE, "in_turn": False, "calls": {}, "cleared": True} if session.is_child else {}
 
 
 def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
-    """Guess which open call started a subagent: the oldest unassigned one of this type, else the oldest unassigned."""
+    """Return the id and the call of the open call that probably started a subagent; `None` if there is none.
+
+    It is the oldest call for a subagent of this type that has no subagent yet, or else the oldest for any type.
+    """
     client = client_or_default(session.client)
     waiting = [
         (call_id, call)
@@ -100,7 +104,7 @@ def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str,
 
 
 def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_background: bool = False) -> Session:
-    """Return the session with a working subagent whose start was not seen, that works again, or lost its parent."""
+    """Return the session with another working subagent, which no start reported: it was missed, or it works again."""
     agent = ActiveSubagent(kind, at, background=is_background or not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
@@ -111,7 +115,7 @@ def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_ba
 
 
 def remove_subagent(session: Session, agent_id: str) -> Session:
-    """Return the session without a subagent that belongs to another."""
+    """Return the session without a subagent that turned out to belong to another session."""
     changes = with_corrected_state(session, **_without_agent(session, agent_id))
     changes.pop("about", None)
     return replace(session, **changes)

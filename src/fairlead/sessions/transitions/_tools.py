@@ -1,4 +1,4 @@
-"""Tool calls: what each of their events changes in the session of the agent that makes them."""
+"""The events of tool calls, and the questions of MCP servers: what they change in the session of the calling agent."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ _NO_CALLS: dict[str, OpenCall] = {}
 _MAX_SHORT_NAME = 100
 
 SAME_MESSAGE = 2.0
-"""Seconds within which the calls of one message of the model start. No event reports that the user declined: a call
-that starts later, while another one waits for an answer, belongs to the next message, so the question was answered."""
+"""Seconds within which the calls of one message of the model start.
+
+No event reports that the user has declined a call. But if another call starts later than this after a call that waits
+for an answer, it belongs to the next message, so the question was answered.
+"""
 
 
 def path_of(event: ToolEvent) -> str:
-    """Return the path in a tool call's input; "" if there is none."""
+    """Return the path in a tool call's input, cut; "" if there is none."""
     path = client_or_default(event.client).path_of(event.tool_input)
     return clean_text(path, MAX_PATH_LENGTH) if path else ""
 
 
 def question_of(event: ToolEvent) -> str:
-    """Return everything that the user is asked about a call: the command, the change of a file, or the question."""
+    """Return the full text that the user is asked about a call: the command, the change of a file, or the question."""
     return replace_surrogates(client_or_default(event.client).question_of(event.tool_name, event.tool_input))
 
 
@@ -55,7 +58,7 @@ def starts_subagent(event: ToolEvent) -> bool:
 
 
 def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """Open the call. An interactive tool, such as a question, needs the user's attention."""
+    """Open the call. A tool that asks the user something needs attention."""
     calls, call, call_id = session.calls, _opened(event, at), event.tool_use_id
     is_asked = False
     if type(session.state) is AttentionNeeded:
@@ -76,13 +79,13 @@ def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
 
 
 def pre_tool_use_blocked(session: Session, _event: PreToolUse, _at: float) -> Changes:
-    """Count a call that our answer kept from running."""
+    """Count a call that Fairlead has blocked. It is not opened."""
     counters = replace(session.counters, denials=session.counters.denials + 1)
     return with_state(session, in_turn=True, counters=counters)
 
 
 def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """Open the call, unless a later event has ended it."""
+    """Count the call, and open it unless a later event shows that it has ended."""
     counters = replace(session.counters, tools=session.counters.tools + 1)
     call_id = clean_text(event.tool_use_id or "", MAX_ID_LENGTH)
     if not call_id or not session.in_turn or call_id in session.memory.closed or at <= session.memory.cleared:
@@ -92,7 +95,10 @@ def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Chan
 
 
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """Mark the newest matching open call as asked about: the event does not identify its call."""
+    """Mark the newest open call with this tool and path as asked about, because the event does not name its call.
+
+    Without such a call, the session needs attention that is about no call.
+    """
     tool, path = clean_text(event.tool_name), path_of(event)
     reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
     question = question_of(event)
@@ -104,7 +110,7 @@ def permission_request(session: Session, event: PermissionRequest, at: float) ->
 
 
 def delayed_permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
-    """Mark a parallel call as asked about, if it is still open."""
+    """Mark an open call as asked about, if the event is only moments late. Otherwise change nothing."""
     changes = permission_request(session, event, at)
     is_recent = at > session.memory.newest - SAME_MESSAGE
     return with_corrected_state(session, calls=changes["calls"]) if "calls" in changes and is_recent else {}
@@ -127,7 +133,7 @@ def _opened(event: PreToolUse, at: float) -> OpenCall:
 
 
 def post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """Close the call. Without other open calls, the agent thinks."""
+    """Close the call, and derive the state: thinking, if no other call or subagent runs. Record a started subagent."""
     calls, call_id = session.calls, event.tool_use_id
     if len(calls) == 1 and call_id in calls and not session.agents and not starts_subagent(event):
         about = calls[call_id]  # the usual case, with the result of the general one below
@@ -136,12 +142,12 @@ def post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
 
 
 def delayed_post_tool_use(session: Session, event: PostToolUse, at: float) -> Changes:
-    """Close the call."""
+    """Close the call, and record the subagent that it started. The turn does not change."""
     return _answered(session, event, at, is_delayed=True)
 
 
 def post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """Close the call, which has failed. If the user interrupted it, the turn is over."""
+    """Close the call, and count the failure. If the user interrupted the call, end the turn."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
     if event.is_interrupt:
         return with_state(session, in_turn=False, calls={}, counters=counters, cleared=True)
@@ -149,13 +155,16 @@ def post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: floa
 
 
 def delayed_post_tool_use_failure(session: Session, event: PostToolUseFailure, _at: float) -> Changes:
-    """Close the call. An interrupt is not applied: it may have ended an earlier turn."""
+    """Close the call, and count the failure. An interrupt does not end the turn: it may have ended an earlier one."""
     counters = replace(session.counters, failures=session.counters.failures + 1)
     return with_corrected_state(session, counters=counters, **_closed(session, event))
 
 
 def permission_denied(session: Session, event: PermissionDenied, _at: float) -> Changes:
-    """Close the call, which the client's own classifier denied: the user is not asked any more."""
+    """Close the call and count the denial.
+
+    The client itself has denied it, so the user is not asked about it any more.
+    """
     counters = replace(session.counters, denials=session.counters.denials + 1)
     return with_state(session, in_turn=True, counters=counters, **_closed(session, event))
 
@@ -167,13 +176,13 @@ def delayed_permission_denied(session: Session, event: PermissionDenied, _at: fl
 
 
 def post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """Close all calls of a message, including those that a rule denied, which fire no other event."""
+    """Close all open calls. Those that a rule of the client denied fire no other event at their end."""
     ended = (*session.calls, *_listed(event))
     return with_state(session, in_turn=True, calls={}, closed=ended, cleared=True)
 
 
 def delayed_post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """Close the listed calls. Others may belong to a later message."""
+    """Close the calls that the event lists. Other open calls may belong to a later message."""
     listed = _listed(event)
     calls = {name: call for name, call in session.calls.items() if name not in listed}
     return with_corrected_state(session, calls=calls, closed=listed)
@@ -187,7 +196,7 @@ def _answered(session: Session, event: PostToolUse, at: float, *, is_delayed: bo
 
 
 def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, is_delayed: bool) -> Changes:
-    """Return the changes for the subagent of an answered call: it has finished, or continues in the background."""
+    """Return the changes for the subagent that a call has started: it has finished, or continues in the background."""
     if is_finished(event):
         agents = {name: agent for name, agent in session.agents.items() if name != agent_id}
         return {"agents": agents, "closed": (clean_text(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}
@@ -201,18 +210,18 @@ def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, 
 
 
 def started_subagent(event: PostToolUse) -> str:
-    """Return the id of the subagent that an answered call has started; "" if the answer has none."""
+    """Return the id of the subagent that a call has started, from its result; "" if the result names none."""
     result = client_or_default(event.client).subagent_result(event)
     return clean_text(result.agent_id, MAX_ID_LENGTH) if result else ""
 
 
 def requested_subagent(event: PostToolUse) -> str:
-    """Return the name (or the type) of the subagent that a call asked for."""
+    """Return the name (or the type) of the subagent that a call asked for; "" if it names none."""
     return clean_text(client_or_default(event.client).subagent_request(event.tool_input).name)
 
 
 def is_finished(event: PostToolUse) -> bool:
-    """Return whether the subagent had finished when its call was answered."""
+    """Return whether the result of a call shows that the subagent which it started has finished."""
     result = client_or_default(event.client).subagent_result(event)
     return result is not None and result.is_finished
 
@@ -247,12 +256,15 @@ def elicitation(session: Session, event: Elicitation, _at: float) -> Changes:
 
 
 def elicitation_result(session: Session, _event: ElicitationResult, _at: float) -> Changes:
-    """Clear the question of the MCP server."""
+    """Clear the questions of MCP servers."""
     return answered_mcp(session)
 
 
 def answered_mcp(session: Session) -> Changes:
-    """Clear the questions of MCP servers. Other questions stay open."""
+    """Return the changes that clear the questions of MCP servers; none if the session does not wait for such an answer.
+
+    Other questions stay open.
+    """
     if type(session.state) is not AttentionNeeded or session.state.reason != MCP_INPUT:
         return {}
     calls = {

@@ -1,4 +1,4 @@
-"""Prompts, stops, notifications of the client, compaction, the start and the end of a session."""
+"""Prompts, stops, notifications of the client, compaction, the start and end of a session: what they change in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_END_DELAY = 2.0
 
 
 def user_prompt_submit(session: Session, event: UserPromptSubmit, _at: float) -> Changes:
-    """Begin a turn. Open calls are over: the client accepts a prompt only between turns."""
+    """Begin a turn, without open calls, because the client accepts a prompt only between turns. Count the prompt."""
     changes = _counted(session, event)
     if not changes["by_person"]:
         changes |= _task_ended(session, event)
@@ -61,7 +61,10 @@ def _counted(session: Session, event: UserPromptSubmit) -> Changes:
 
 
 def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
-    """Remove the task that a prompt of the client reports as ended: its stop may not have been seen."""
+    """Return the changes that remove the task whose end a prompt of the client reports; none if it reports no end.
+
+    The stop of such a task may not have been seen.
+    """
     task_id = clean_text(client_or_default(event.client).ended_task(event.prompt), MAX_ID_LENGTH)
     if not task_id:
         return {}
@@ -77,9 +80,9 @@ def _task_ended(session: Session, event: UserPromptSubmit) -> Changes:
 
 
 def stop(session: Session, event: Stop, at: float) -> Changes:
-    """End the turn. The session is idle, unless something runs in the background.
+    """End the turn. The session is idle, unless a subagent or task in the background keeps it busy.
 
-    The event lists all background tasks: a subagent that is not listed has ended, even if its stop was not seen.
+    The event lists all background tasks. A subagent that it does not list has ended, even if its stop was not seen.
     """
     if event.background_tasks is None:  # an older client, or a hand-written payload
         return with_state(session, in_turn=False, calls={}, tasks={}, cleared=True)
@@ -96,12 +99,12 @@ def stop(session: Session, event: Stop, at: float) -> Changes:
 
 
 def stop_blocked(_session: Session, _event: Event, _at: float) -> Changes:
-    """Continue the turn: our answer kept the agent from stopping."""
+    """Continue the turn, because Fairlead's answer keeps the agent from stopping."""
     return {"in_turn": True, "calls": {}, "state": THINKING, "cleared": True}
 
 
 def stop_failure(session: Session, event: StopFailure, _at: float) -> Changes:
-    """End the turn, because the model's API failed: nothing continues until the user acts."""
+    """End the turn, because the model's API failed, and count the error. The session needs the user's attention."""
     counters = replace(session.counters, errors=session.counters.errors + 1)
     reason = f"{FAILED}: {clean_text(event.error)}" if event.error else FAILED
     state = AttentionNeeded(reason, clean_text(event.last_assistant_message or event.error_details or ""))
@@ -118,7 +121,7 @@ def _tasks(listed: list[Any]) -> dict[str, BackgroundTask]:
 
 
 def _is_teammate(agent: ActiveSubagent, tasks: dict[str, BackgroundTask]) -> bool:
-    """Return whether an agent may be a listed teammate. Teammates are listed under other ids than in their events."""
+    """Return whether a subagent may be a listed teammate. Teammates are listed under other ids than in their events."""
     return agent.background and any(task.type == "teammate" for task in tasks.values())
 
 
@@ -126,7 +129,10 @@ def _is_teammate(agent: ActiveSubagent, tasks: dict[str, BackgroundTask]) -> boo
 
 
 def notification(session: Session, event: Notification, _at: float) -> Changes:
-    """Apply a notification of the client. Unknown types change nothing."""
+    """Return the changes by a notification of the client: the end of a turn, an answered question, or attention.
+
+    Unknown types change nothing, and attention that an open question has caused already stays as it is.
+    """
     kind = event.notification_type or ""
     if kind == "idle_prompt":
         return _idle_prompt(session)
@@ -139,7 +145,7 @@ def notification(session: Session, event: Notification, _at: float) -> Changes:
 
 
 def _is_repeated(session: Session, kind: str) -> bool:
-    """Return whether a notification follows the request that it is about, whose call is not known."""
+    """Return whether a notification repeats the PermissionRequest that has caused the present attention."""
     if kind != "permission_prompt" or type(session.state) is not AttentionNeeded:
         return False
     return session.evidence is not None and session.evidence.event == "PermissionRequest"
@@ -155,9 +161,9 @@ _ANSWERED = frozenset({"elicitation_complete", "elicitation_response"})
 
 
 def _idle_prompt(session: Session) -> Changes:
-    """End the turn: the user typed nothing for a minute.
+    """End the turn, because the client has waited for a prompt for a minute.
 
-    The client fires this event also while subagents work, and after an error: then nothing changes.
+    The client also sends this notification while subagents work, and after an error. Then nothing changes.
     """
     if session.agents and session.in_turn:
         return {}
@@ -170,7 +176,7 @@ def _idle_prompt(session: Session) -> Changes:
 
 
 def session_start(session: Session, event: SessionStart, at: float) -> Changes:
-    """Reset the session, which waits for a prompt. After compaction it continues with its work."""
+    """Reset the session to idle, and open it if it had ended. After compaction it continues as before."""
     changes: Changes = {}
     if event.model:
         changes["model"] = clean_text(event.model)
@@ -182,7 +188,7 @@ def session_start(session: Session, event: SessionStart, at: float) -> Changes:
 
 
 def delayed_session_start(session: Session, event: SessionStart, at: float) -> Changes:
-    """Correct the start: the session started earlier than its first known event."""
+    """Correct the start of the session, and set the model if it is not known."""
     changes: Changes = {"started": min(session.started, at)}
     if event.model and not session.model:
         changes["model"] = clean_text(event.model)
@@ -195,7 +201,7 @@ def session_end(_session: Session, event: SessionEnd, at: float) -> Changes:
 
 
 def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Changes:
-    """End the session if the event is only moments late. After an older end, the session was started again."""
+    """End the session, if the event is only moments late. If it is older, the session was started again since."""
     return session_end(session, event, session.memory.newest) if at > session.memory.newest - _MAX_END_DELAY else {}
 
 
@@ -203,13 +209,13 @@ def delayed_session_end(session: Session, event: SessionEnd, at: float) -> Chang
 
 
 def pre_compact(session: Session, _event: Event, _at: float) -> Changes:
-    """Count the compaction, and set the session to working."""
+    """Set the session to working, and count the compaction."""
     counters = replace(session.counters, compactions=session.counters.compactions + 1)
     return {"state": Working("Compacting"), "counters": counters}
 
 
 def post_compact(session: Session, _event: Event, _at: float) -> Changes:
-    """Derive the state again: in a turn the agent continues, after /compact it waits."""
+    """Derive the state again: within a turn the agent continues to work, after /compact it is idle."""
     return with_state(session)
 
 
@@ -219,12 +225,12 @@ def setup(_session: Session, _event: Event, _at: float) -> Changes:
 
 
 def post_model_switch(_session: Session, event: ModelSwitch, _at: float) -> Changes:
-    """Set the new model."""
+    """Set the model to the new one."""
     return {"model": clean_text(event.to_model)} if event.to_model else {}
 
 
 def cwd_changed(_session: Session, event: CwdChanged, _at: float) -> Changes:
-    """Set the new working directory."""
+    """Set the working directory to the new one."""
     return {"cwd": clean_text(event.new_cwd, MAX_PATH_LENGTH)} if event.new_cwd else {}
 
 

@@ -1,1 +1,1 @@
-"""The event store, filled from the journal."""
+"""The event store: the journal's records in a database, for queries."""

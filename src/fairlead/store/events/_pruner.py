@@ -1,4 +1,4 @@
-"""Keeps the event store small: deletes the oldest rows, a few at a time, so that no writer waits long for the lock."""
+"""Deletes the oldest rows of the event store, a few at a time, so that no writer waits long for the lock."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from fairlead.store._sqlite import SQLite
 
 _BATCH_SIZE = 200
-"""Rows deleted in one transaction."""
+"""The number of rows that are deleted in one transaction."""
 _MAX_PAUSE = 0.05
+"""Seconds."""
 
 _OLDEST_EVENTS = select(events.c.id).order_by(events.c.at, events.c.id).limit(_BATCH_SIZE)
 _ORPHANED_COMMANDS = (
@@ -35,36 +36,42 @@ _OLDEST_DAEMON_RECORDS = select(daemon_records.c.id).order_by(daemon_records.c.a
 
 
 class Pruner:
-    """Deletes old rows, in short transactions under the writers' lock."""
+    """Deletes old rows, in short transactions that each hold the lock of the writers."""
 
     def __init__(self, backend: SQLite, lock: AbstractContextManager[object]) -> None:
-        """Use this database, and the lock that its writers in this process share."""
+        """Use a database, and the lock that all its writers in this process share."""
         self._backend = backend
         self._lock = lock
 
     def delete_before(self, horizon: float) -> int:
-        """Delete the events before a time, and everything that belongs to them. Return how many events were deleted."""
+        """Delete the events from before a time, and all other rows from before it.
+
+        Return how many events were deleted.
+        """
         ids = _OLDEST_EVENTS.where(events.c.at < horizon)
         count = self._delete(lambda connection: _delete_events(connection, ids))
         self._delete_orphans(horizon)
         return count
 
     def shrink(self, max_bytes: int) -> int:
-        """Delete the oldest events until the rest fits into `max_bytes`. Return how many were deleted."""
+        """Delete the oldest events, and all other rows of their time, until at most `max_bytes` are used.
+
+        Return how many events were deleted. The rows of the other tables are deleted last, so less may remain.
+        """
         count = self._delete(lambda connection: self._delete_while_over(connection, max_bytes))
         if count:
             self._delete_orphans(self._oldest())
         return count
 
     def release_space(self) -> None:
-        """Release the free space to the file system."""
+        """Release all free space to the file system."""
         self._repeat(self._backend.release_space)
 
     def _delete_while_over(self, connection: Connection, max_bytes: int) -> int:
         return _delete_events(connection, _OLDEST_EVENTS) if self._backend.used_bytes(connection) > max_bytes else 0
 
     def _delete_orphans(self, before: float) -> None:
-        """Delete the results and history of deleted events, and the daemon's records of the same time."""
+        """Delete the results of commands without an event, the daemon's records and the history from before a time."""
         orphaned = _ORPHANED_COMMANDS.where(commands.c.at < before)
         old = _OLDEST_DAEMON_RECORDS.where(daemon_records.c.at < before)
         self._delete(lambda connection: _delete_from(connection, commands, orphaned))
@@ -83,7 +90,10 @@ class Pruner:
         return self._repeat(delete_some)
 
     def _repeat(self, step: Callable[[], int]) -> int:
-        """Repeat a step until it returns 0. After each one, pause for as long as it took, so that others can write."""
+        """Repeat a step until it returns 0, and return the sum. Pause after each one, so that others can write.
+
+        A pause lasts as long as the step took, but at most `_MAX_PAUSE`.
+        """
         total = 0
         while True:
             with self._lock:

@@ -1,4 +1,4 @@
-"""The event store's queries. Nothing here is specific to one database."""
+"""The event store's queries, for any database that SQLAlchemy supports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS_WITH_COMMANDS = select(events, *(column.label(f"done_{column.name}") for 
 )
 POSITION = select(positions.c.segment, positions.c.offset).where(positions.c.id == 1)
 COUNT_SYNC = update(positions).values(settled=positions.c.settled + 1)
-"""Changes a value: SQLite does not write a row whose values stay the same, and would then sync nothing."""
+"""Counts a sync. It must change a value: SQLite does not write a row that stays the same, and would sync nothing."""
 
 TOTALS = select(
     func.count(events.c.id).label("events"),
@@ -29,7 +29,10 @@ BY_EVENT = select(events.c.event, func.count().label("number")).group_by(events.
 
 
 def filtered(*, session: str | None, event: str | None, since: float | None, until: float | None) -> Select[Any]:
-    """Select events by session, kind and time."""
+    """Select events by session, kind and time (from `since`, before `until`), with their commands.
+
+    `None` matches all.
+    """
     query = EVENTS_WITH_COMMANDS
     if session is not None:
         query = query.where(events.c.session == clean_text(session))
@@ -43,7 +46,7 @@ def filtered(*, session: str | None, event: str | None, since: float | None, unt
 
 
 def page(query: Select[Any], *, after: tuple[float, str] | None, newest_first: bool, limit: int) -> Select[Any]:
-    """Order events by their keys, and limit them to one page after a key."""
+    """Order the events of a query by time and id, and limit them to the page after a key; `None` for the first page."""
     key = (events.c.at, events.c.id)
     if after is not None:
         last = tuple_(literal(after[0]), literal(clean_text(after[1])))
@@ -53,15 +56,15 @@ def page(query: Select[Any], *, after: tuple[float, str] | None, newest_first: b
 
 
 def stored_among(ids: Sequence[str]) -> Select[str]:
-    """Select which of these ids are stored."""
+    """Select those of these event ids that are stored. There may be at most `BATCH_SIZE` of them."""
     return select(events.c.id).where(events.c.id.in_(ids))
 
 
 def with_ids(ids: Sequence[str]) -> Select[Any]:
-    """Select events by their ids."""
+    """Select events by their ids, with their commands. There may be at most `BATCH_SIZE` ids."""
     return EVENTS_WITH_COMMANDS.where(events.c.id.in_(ids))
 
 
 def latest_daemon_records(limit: int) -> Select[Any]:
-    """Select the daemon's last records, newest first."""
+    """Select the last `limit` records of the daemon, newest first."""
     return select(daemon_records).order_by(daemon_records.c.at.desc(), daemon_records.c.id).limit(limit)

@@ -1,4 +1,4 @@
-"""Converts records to rows and back. Any record can be written: one invalid text must not block all others."""
+"""Converts records to rows and back. Every record can be written, because one invalid text must not stop the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _decode_steps = msgspec.json.Decoder(tuple[CommandResult, ...]).decode
 
 
 def rows_by_table(records: Iterable[Record]) -> list[tuple[Table, list[dict[str, Any]]]]:
-    """Return the rows of records, grouped by table. The database keeps the first row of each id."""
+    """Return the rows of records as pairs of a table and its rows. Tables without rows are left out.
+
+    The rows may repeat an id. Records that have no table, such as costs, are skipped.
+    """
     rows: dict[Table, list[dict[str, Any]]] = {events: [], commands: [], daemon_records: []}
     for record in records:
         if isinstance(record, EventRecord):
@@ -40,19 +43,19 @@ def rows_by_table(records: Iterable[Record]) -> list[tuple[Table, list[dict[str,
 
 
 def clean_text(value: str) -> str:
-    """Return a text that every database accepts: without lone surrogates and NUL."""
+    """Return a text that every database accepts: lone surrogates and NUL are replaced."""
     if not value.isascii():
         value = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return value.replace("\0", _REPLACEMENT) if "\0" in value else value
 
 
 def stored_event(row: Row[Any]) -> StoredEvent:
-    """Return the event of a row that joins the events with their commands."""
+    """Return the event of a row of `EVENTS_WITH_COMMANDS`."""
     return StoredEvent(_event_record(row), None if row.done_id is None else _commands_record(row))
 
 
 def daemon_record(row: Row[Any]) -> DaemonRecord:
-    """Return a row as a `DaemonRecord`."""
+    """Return the record of a row of `daemon_records`."""
     return DaemonRecord(at=row.at, what=row.what, pid=row.pid, version=row.version)
 
 
@@ -140,7 +143,7 @@ def _commands_record(row: Row[Any]) -> CommandsRecord:
 
 
 def _json(value: object) -> str:
-    """Encode a value as JSON. If it has lone surrogates, which msgspec rejects, its texts are cleaned first."""
+    """Return a value as JSON. Its texts are cleaned if they have lone surrogates, which msgspec rejects."""
     try:
         return _encode(value).decode()
     except UnicodeEncodeError:
@@ -160,5 +163,5 @@ def _integer(value: int) -> int:
 
 
 def _number(value: float) -> float:
-    """Return the number, or 0 for NaN, which SQLite would store as NULL."""
+    """Return a number; 0 for NaN, which SQLite would store as NULL."""
     return value if value == value else 0.0  # noqa: PLR0124 - NaN does not equal itself

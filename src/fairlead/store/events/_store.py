@@ -1,4 +1,4 @@
-"""The event store: stores the journal's records exactly once, and returns them."""
+"""The event store: stores each of the journal's records once, and returns them."""
 
 from __future__ import annotations
 
@@ -31,37 +31,38 @@ if TYPE_CHECKING:
     from fairlead.store.events._values import EventKey
 
 _INSERT_BATCH_SIZE = 1000
-"""Rows built at a time, which limits the memory that a large batch takes."""
+"""The number of rows that are built at a time. It limits the memory that a large batch takes."""
 
 
 def default_url() -> str:
-    """Return the URL of this user's event store."""
+    """Return the URL of this user's event store, a file in the state folder."""
     return f"sqlite:///{state_folder()}/fairlead.db"
 
 
 class Store(HistoryStore):
-    """Stores events. Thread-safe; writers wait for each other.
+    """Stores the records of the journal, and their history. Thread-safe; writers wait for each other.
 
     - `add_records` stores records and their journal position in one transaction. If the process is killed, the store
-      has both or neither, so reading on from `position()` misses nothing.
+      has both or neither, so reading the journal on from `position()` misses nothing.
     - A record is stored once: events and their commands by id, the daemon's records by their content. Of two records
       with the same id, the first is kept.
-    - A `CommandsRecord` may arrive before its event; it is kept and joined.
+    - A `CommandsRecord` may be stored before its event. Queries return both together.
     - Every error is a `StoreError`. After an error nothing of the batch is stored, and it can be written again.
     """
 
     def __init__(self, backend: SQLite, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
-        """Use a database that `open` has prepared."""
+        """Use a database that `open` has prepared, and the lock that it holds. `close` releases the lock."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
 
     @classmethod
     def open(cls, url: str | None = None, *, exclusive: bool = False) -> Store:
-        """Open the store at a URL and upgrade it. A damaged store is set aside, which `warnings` reports.
+        """Open the store at a URL, by default that of `default_url`, and create or upgrade it.
 
-        While it is open as `exclusive`, opening it as `exclusive` again raises `StoreBusy`. The owner works in the
-        background, so its statements let other processes run. Raises `StoreTooNew` for a store that a newer version has
-        written, and other `StoreError`s.
+        A damaged store is set aside, which `warnings` reports. While it is open as `exclusive`, opening it as
+        `exclusive` again raises `StoreBusy`; an exclusive owner's statements also yield the processor often, because it
+        works in the background. Raise `StoreTooNew` for a store that a newer version has written, and other
+        `StoreError`s.
         """
         backend = backend_for(default_url() if url is None else url)
         with ExitStack() as undo:
@@ -76,7 +77,7 @@ class Store(HistoryStore):
             return store
 
     def close(self) -> None:
-        """Close the database and release its lock."""
+        """Close the database, and release the lock of an exclusive owner."""
         super().close()
         self._owner_lock.close()
 
@@ -87,7 +88,7 @@ class Store(HistoryStore):
         texts: Sequence[EventText] = (),
         ends: Mapping[str, str] | None = None,
     ) -> int:
-        """Store records and the journal position after them. Return how many were new.
+        """Store records and the journal position after them. Return how many rows are new, not counting costs.
 
         `texts` are the searchable texts of the records. `ends` maps the id of an event that ended a session to the
         reason.
@@ -100,21 +101,21 @@ class Store(HistoryStore):
         return count
 
     def position(self) -> Position | None:
-        """Return the journal position up to which records are stored; None before the first."""
+        """Return the journal position up to which records are stored; `None` if nothing was stored yet."""
         with self._reading() as connection:
             return _load_position(connection)
 
     def sync(self) -> Position | None:
         """Make all stored records survive a power failure.
 
-        Return the journal position of the last one: the journal before it may be deleted.
+        Return the journal position after the last one: the journal before it may be deleted. `None` if there is none.
         """
         with self._writing(durable=True) as connection:
             connection.execute(queries.COUNT_SYNC)
             return _load_position(connection)
 
     def stored_ids(self, ids: Iterable[str]) -> set[str]:
-        """Return which of these event ids are stored."""
+        """Return those of these event ids that are stored."""
         originals = {clean_text(name): name for name in ids}
         stored: set[str] = set()
         with self._reading() as connection:
@@ -133,14 +134,17 @@ class Store(HistoryStore):
         newest_first: bool = True,
         limit: int = 100,
     ) -> list[StoredEvent]:
-        """Return events from `since` to before `until`. For the next page, pass the last event's `key` as `after`."""
+        """Return at most `limit` events of a session and of a kind, from `since` to before `until` (Unix times).
+
+        `None` sets no condition. For the next page, pass the last event's `key` as `after`.
+        """
         query = queries.filtered(session=session, event=event, since=since, until=until)
         page = queries.page(query, after=after, newest_first=newest_first, limit=limit)
         with self._reading() as connection:
             return [stored_event(row) for row in connection.execute(page)]
 
     def events_by_id(self, ids: Iterable[str]) -> list[StoredEvent]:
-        """Return the events with these ids that are stored, in no order."""
+        """Return those of the events with these ids that are stored, in no particular order."""
         found: list[StoredEvent] = []
         with self._reading() as connection:
             for batch in batches([clean_text(name) for name in ids]):
@@ -148,12 +152,12 @@ class Store(HistoryStore):
         return found
 
     def daemon_records(self, limit: int = 100) -> list[DaemonRecord]:
-        """Return the daemon's records, newest first."""
+        """Return the last `limit` records of the daemon, newest first."""
         with self._reading() as connection:
             return [daemon_record(row) for row in connection.execute(queries.latest_daemon_records(limit))]
 
     def counts(self) -> Counts:
-        """Return how many events are stored."""
+        """Return how many events and sessions are stored, and from when to when."""
         with self._reading() as connection:
             totals = connection.execute(queries.TOTALS).one()
             sessions = connection.execute(queries.SESSIONS).scalar_one()
@@ -163,9 +167,10 @@ class Store(HistoryStore):
     def prune(
         self, older_than: float | None = None, max_bytes: int | None = None, *, release_space: bool = True
     ) -> int:
-        """Delete events before a Unix time, then the oldest until the rest fits in `max_bytes`. Return how many.
+        """Delete the events before a Unix time, then the oldest until at most `max_bytes` are used. Return how many.
 
-        The freed space is released to the file system. Without `release_space` it is kept for later events.
+        `None` skips that step. Everything else from before the remaining events is deleted with them. The freed space
+        is released to the file system; without `release_space` it is kept for later events.
         """
         pruner, count = Pruner(self._backend, self._write_lock), 0
         with self._translate_errors():

@@ -44,7 +44,10 @@ commands = Table(
     Column("steps", Text, nullable=False),
     Index("dones_by_time", "at"),
 )
-"""How an event's commands ended. No foreign key: this record may arrive before the event's."""
+"""The results of an event's commands, under the id of the event.
+
+There is no foreign key, because the results may be stored before the event.
+"""
 
 daemon_records = Table(
     "turns",
@@ -56,7 +59,7 @@ daemon_records = Table(
     Column("version", Text, nullable=False),
     Index("turns_by_time", "at"),
 )
-"""A daemon's record has no id. Its row has a digest of its content as id, so that it is not stored twice."""
+"""The daemon's records. They have no id, so the id of a row is a digest of its content, by which it is stored once."""
 
 positions = Table(
     "positions",
@@ -66,4 +69,4 @@ positions = Table(
     Column("offset", BigInteger, nullable=False),
     Column("settled", BigInteger, nullable=False),
 )
-"""One row: the journal position up to which records are stored, and how often that was synced."""
+"""One row: the journal position up to which records are stored, and in `settled` how often that was synced."""

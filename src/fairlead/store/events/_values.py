@@ -17,23 +17,26 @@ class EventKey(NamedTuple):
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
-    """An event, and the results of its commands if they are known."""
+    """An event, and the results of its commands; `None` if it had none, or they are not known yet."""
 
     event: EventRecord
     commands: CommandsRecord | None = None
 
     @property
     def key(self) -> EventKey:
-        """The key after which the next page starts."""
+        """The sort key of the event. Pass that of a page's last event to get the next page."""
         return EventKey(self.event.at, self.event.id)
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many events are stored."""
+    """How many events are stored, and from when to when."""
 
     events: int
     sessions: int
+    """The number of different sessions with events."""
     oldest: float | None
-    """Unix time of the first event."""
+    """The Unix time of the first event; `None` if there are no events."""
     newest: float | None
+    """The Unix time of the last event; `None` if there are no events."""
     by_event: dict[str, int]
+    """The number of events of each kind, by its name."""

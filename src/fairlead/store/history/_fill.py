@@ -1,4 +1,4 @@
-"""Fills the history from the journal's records, in the transaction that stores them. Each record counts once."""
+"""Fills the history from the journal's records, in the transaction that stores them. No record is counted twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BLOCKED = frozenset({"blocked", "failed"})
 _QUESTIONS = frozenset({"PermissionRequest", "Elicitation"})
 _COUNTED = {"PreToolUse": "tools", "PostToolUseFailure": "failures", "SubagentStart": "subagents"}
 _MAX_EVENT_DELAY = 2.0
-"""Seconds by which events may arrive after the end of their session."""
+"""Seconds after the end of a session within which an event of it is a late one. A later event continues the session."""
 _NEW = {
     **dict.fromkeys(("events", "prompts", "tools", "blocked", "asked", "failures", "subagents"), 0),
     **dict.fromkeys(("started", "last", "ended", "usd"), 0.0),
@@ -41,10 +41,10 @@ _Row = dict[str, Any]
 
 
 class HistoryBatch:
-    """The records of one batch that the store does not have yet."""
+    """Those records of one batch that the store does not have yet, without the events of `fairlead doctor`."""
 
     def __init__(self, connection: Connection, records: Sequence[Record]) -> None:
-        """Find the new records. The batch must not be stored yet."""
+        """Look up which records are new. Create this before the batch is stored."""
         self._connection = connection
         stored = self._stored(events, (record.id for record in records if isinstance(record, EventRecord)))
         done = self._stored(commands, (record.id for record in records if isinstance(record, CommandsRecord)))
@@ -65,7 +65,11 @@ class HistoryBatch:
         return stored
 
     def write(self, texts: Sequence[EventText], ends: Mapping[str, str]) -> None:
-        """Update the sessions, and add the costs and texts. `ends` maps an event that ended a session to the reason."""
+        """Update the sessions, and add the costs and texts of new records.
+
+        `texts` may include those of records that are stored already. `ends` maps the id of an event that ended a
+        session to the reason.
+        """
         new = [text for text in texts if text.event in self._events]
         new_costs = self._add_costs()
         blocked = self._blocked_sessions()
@@ -86,7 +90,7 @@ class HistoryBatch:
         self._add_texts(new)
 
     def _load(self, names: set[str]) -> None:
-        """Read the rows of sessions. A session without a row gets an empty one."""
+        """Read the rows of the sessions `names`. A session without a row gets a new one, with nothing counted."""
         for batch in batches([clean_text(name) for name in names]):
             query = select(sessions).where(sessions.c.session.in_(batch))
             self._rows.update({row.session: dict(row._mapping) for row in self._connection.execute(query)})  # noqa: SLF001 - SQLAlchemy's name
@@ -99,7 +103,7 @@ class HistoryBatch:
         _replacement().run_many(self._connection, list(self._rows.values()))
 
     def _blocked_sessions(self) -> list[str]:
-        """Return the session of each event that was blocked only by its commands."""
+        """Return the sessions of the events that only their commands have blocked, one entry for each event."""
         ids = [command.id for command in self._commands if command.verdict in _BLOCKED]
         known = {name: (one.session, one.verdict) for name in ids if (one := self._events.get(name))}
         for batch in batches([clean_text(name) for name in ids if name not in known]):
@@ -108,7 +112,7 @@ class HistoryBatch:
         return [session for session, verdict in known.values() if _is_listed(session) and verdict not in _BLOCKED]
 
     def _add_costs(self) -> list[CostRecord]:
-        """Add the costs, and return the new ones."""
+        """Add the costs to their table, and return those that it did not have."""
         statement = insert_or_ignore(costs)
         return [
             cost
@@ -133,7 +137,7 @@ class HistoryBatch:
 
 @cache
 def _replacement() -> PreparedStatement:
-    """Return the statement that inserts or replaces the row of a session."""
+    """Return the statement that inserts the row of a session, or replaces it. `dialect` is the database's."""
     statement = sqlite.insert(sessions)
     values = {column.name: column for column in statement.excluded if column.name != "session"}
     update = statement.on_conflict_do_update(index_elements=["session"], set_=values)

@@ -1,4 +1,4 @@
-"""The queries of the history. Each page is read through an index, so its cost does not depend on the stored amount."""
+"""The queries of the history. A page is read through an index, so its cost does not grow with what is stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_TEXT = 400
 
 
 def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
-    """Return a page of sessions, the most recently active one first."""
+    """Return a page of the sessions in a period and folder, the most recently active one first, with their costs."""
     requested = [sessions.c.last >= query.since, *_in_folder(query.folder)]
     if query.until:
         requested.append(sessions.c.started < query.until)
@@ -49,7 +49,10 @@ def find_sessions(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 
 def find_session(connection: Connection, name: str) -> list[HistorySession]:
-    """Return at most two sessions whose id starts with `name`. An exact match is returned alone."""
+    """Return the session with the id `name`, or at most two whose ids start with it: two mean that it is ambiguous.
+
+    Their costs are those of all time.
+    """
     exact = sessions.c.session == clean_text(name)
     begins = sessions.c.session.like(search.like_pattern(clean_text(name))[1:], escape="\\")
     query = select(sessions, HAS_COST).where(or_(exact, begins)).order_by(exact.desc(), sessions.c.last.desc()).limit(2)
@@ -60,7 +63,10 @@ def find_session(connection: Connection, name: str) -> list[HistorySession]:
 
 
 def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
-    """Return a page of texts that contain the searched text, newest first, with their sessions."""
+    """Return a page of the texts that contain the searched text, newest first, and the sessions of these texts.
+
+    The page has no sum of costs.
+    """
     text = clean_text(query.search)
     trigrams = trigram_query(text) if search.has_index(connection) else ""
     source, number, conditions = search.candidates(trigrams)
@@ -86,7 +92,7 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 
 def summarize(connection: Connection, since: float, now: float) -> AbsenceSummary:
-    """Return a summary of the recorded events since a time."""
+    """Return a summary of the events from `since` on. Which sessions have ended or wait is left to the caller."""
     blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
     spent = connection.execute(select(func.sum(costs.c.usd)).where(costs.c.at >= since)).scalar_one() or 0.0
@@ -109,7 +115,7 @@ def _count_kind(connection: Connection, event: str, since: float) -> int:
 
 
 def _since(time: float) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for events since a time, without the test events of `fairlead doctor`."""
+    """Return the conditions for events from a time on, without the test events of `fairlead doctor`."""
     return (events.c.at >= time, events.c.session != DOCTOR_SESSION)
 
 
@@ -121,7 +127,7 @@ def _sessions_named(connection: Connection, names: set[str], query: HistoryQuery
 
 
 def _in_folder(folder: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition that a session is in a folder or below it; empty if `folder` is."""
+    """Return the condition that a session is in a folder or below it, as a tuple of one; () if `folder` is ""."""
     if not folder:
         return ()
     path = clean_text(folder.rstrip("/"))
@@ -151,7 +157,10 @@ def _sum_of_costs(connection: Connection, query: HistoryQuery) -> float:
 def _known_costs(
     connection: Connection, usd: float, requested: Sequence[ColumnElement[bool]]
 ) -> tuple[float | None, int]:
-    """Return the sum of costs, `None` if no requested session has a known cost; and how many have an unknown one."""
+    """Return the sum `usd`, and the number of requested sessions whose cost is not known.
+
+    The sum is `None` instead if it would be 0 although sessions were found, because none of their costs is known.
+    """
     statement = select(HAS_COST, func.count()).select_from(sessions).where(*requested).group_by(HAS_COST)
     numbers = {bool(row[0]): row[1] for row in connection.execute(statement)}
     unknown = numbers.get(False, 0)
@@ -159,7 +168,11 @@ def _known_costs(
 
 
 def session_of_row(row: Row[Any], usd: float, *, prompt: str | None = None) -> HistorySession:
-    """Return the session of a row with `HAS_COST`. `usd` is its cost in the queried period, if its cost is known."""
+    """Return the session of a row that includes `HAS_COST`.
+
+    `usd` is its cost in the queried period, which is dropped if the cost is not known. `prompt` replaces the stored
+    one.
+    """
     return HistorySession(
         id=row.session,
         client=row.client,

@@ -1,6 +1,6 @@
 """The trigram index for the search in the history. It is updated in the same transaction as the texts.
 
-Without the index, and for a search of one or two letters, every text is read.
+Without the index, and for a search for one or two characters, every text is read.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _REMOVE = (
 
 
 def create_index(connection: Connection) -> None:
-    """Create the index, if the database supports it."""
+    """Create the index, which is empty. Do nothing if the database does not support it."""
     _trigrams.create_index(connection, CREATE)
 
 
 def rebuild_index(connection: Connection) -> None:
-    """Rebuild the index from the texts. No check of SQLite finds all damage of an FTS5 index."""
+    """Rebuild the index, if there is one, from the texts, because no check of SQLite finds all damage to it."""
     if not has_index(connection):
         return
     connection.exec_driver_sql(f"DROP TABLE {TABLE}")
@@ -45,12 +45,12 @@ def rebuild_index(connection: Connection) -> None:
 
 
 def has_index(connection: Connection) -> bool:
-    """Return whether the database has the index, and this process's SQLite can use it."""
+    """Return whether the database has the index, and the SQLite of this process can use it."""
     return _trigrams.has_index(connection, TABLE)
 
 
 def erase_deleted(connection: Connection) -> None:
-    """Make the index erase deleted texts at once, instead of when it is next merged."""
+    """Make the index erase texts as soon as they are removed. Before SQLite 3.42 it does so when it is next merged."""
     try:
         connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('secure-delete', 1)")
     except OperationalError:  # before SQLite 3.42
@@ -58,20 +58,20 @@ def erase_deleted(connection: Connection) -> None:
 
 
 def add_after(connection: Connection, number: int) -> None:
-    """Add the texts with an id after a number to the index."""
+    """Add the texts whose id is greater than `number` to the index."""
     connection.exec_driver_sql(_ADD, (number,))
 
 
 def remove(connection: Connection, numbers: list[int]) -> None:
-    """Remove texts from the index, before they are deleted."""
+    """Remove the texts with the ids `numbers` from the index. Call it before they are deleted."""
     connection.exec_driver_sql(_REMOVE, (str(numbers),))
 
 
 def candidates(trigrams: str) -> tuple[FromClause, ColumnElement[int], tuple[ColumnElement[bool], ...]]:
-    """Return the table to search, its column with the ids of the texts, and the conditions of a trigram query.
+    """Return the table to search, its column with the ids of the texts, and the conditions for its rows.
 
-    Without a trigram query that is the table of all texts. The index yields its rows in the order of their ids, so that
-    a page is read without the rest.
+    `trigrams` is the query of `trigram_query`; for "" the table has all texts, and there are no conditions. The ids
+    come from the index if it is used: it yields its rows in their order, so reading one page does not read all matches.
     """
     if not trigrams:
         return texts, texts.c.id, ()
@@ -80,6 +80,6 @@ def candidates(trigrams: str) -> tuple[FromClause, ColumnElement[int], tuple[Col
 
 
 def like_pattern(text: str) -> str:
-    """Return the LIKE pattern for values that contain a text."""
+    """Return the LIKE pattern for values that contain a text. The escape character is a backslash."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _MAX_HOURS = 24 * 31
-"""How many hours with costs are copied: the latest ones."""
+"""The number of a session's hours with costs that are copied. Earlier hours are left out."""
 
 
 def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
-    """Return copies of sessions; with `blocked_only` only sessions with a blocked event, without their prompts."""
+    """Return copies of those of the sessions `names` that are stored.
+
+    With `blocked_only`, return only sessions with a blocked event, and without their prompts.
+    """
     copies: list[SessionCopy] = []
     for batch in batches([clean_text(name) for name in names]):
         query = select(sessions, HAS_COST).where(sessions.c.session.in_(batch))

@@ -1,4 +1,4 @@
-"""The event store's queries of the history, and the deletion of its old rows."""
+"""The queries of the history as methods of the event store, and the deletion of its old rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.sessions import AbsenceSummary, HistoryPage, HistoryQuery, HistorySession, SessionCopy
 
 _BATCH_SIZE = 200
-"""Rows deleted in one transaction."""
+"""The number of rows that are deleted in one transaction."""
 
 
 class HistoryStore(Database):
@@ -52,7 +52,10 @@ class HistoryStore(Database):
 
 
 def delete_some(connection: Connection, before: float) -> int:
-    """Delete some rows of the history before a time, and return how many."""
+    """Delete some rows of the history from before a time, and return how many; 0 if there are none left.
+
+    One call deletes rows of one table: first texts, then costs, then sessions.
+    """
     old = select(texts.c.id).where(texts.c.at < before).order_by(texts.c.at).limit(_BATCH_SIZE)
     numbers = list(connection.execute(old).scalars())
     if numbers:

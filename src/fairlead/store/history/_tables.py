@@ -1,4 +1,4 @@
-"""The tables of the history at the newest revision. They share the revisions of the event tables."""
+"""The tables of the history at the newest revision. They belong to the same revisions as the event tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, Double, Index, Integer, Table, Text, 
 from fairlead.store.events._tables import events, metadata
 
 _ROW_ID = BigInteger().with_variant(Integer, "sqlite")
-"""In SQLite, only a primary key of type INTEGER is the rowid."""
+"""The type of a primary key that the database assigns. In SQLite only an INTEGER is the rowid."""
 
 IS_BLOCKED = text("verdict IN ('blocked', 'failed')")
 
@@ -32,7 +32,7 @@ sessions = Table(
     Column("prompt", Text, nullable=False),
     Index("history_sessions_by_time", "last", "session"),
 )
-"""One row for each session, updated with each batch of its events. `ended` is 0 until the client reports the end."""
+"""One row for each session, which each batch of its events updates. `ended` is 0 while no end is known."""
 
 costs = Table(
     "history_costs",
@@ -53,10 +53,10 @@ texts = Table(
     Column("text", Text, nullable=False),
     Index("history_texts_by_time", "at"),
 )
-"""The searchable texts. Their index (`_search`) is not a table here, because only SQLite has it."""
+"""The searchable texts. Their index is created in `_search`, because only SQLite has it."""
 
 HAS_COST = or_(sessions.c.usd != 0, exists().where(costs.c.session == sessions.c.session)).label("has_cost")
-"""Whether the cost of a session is known: the client has reported one, if only $0.00."""
+"""Whether the cost of a session is known, because the client has reported it. It may be $0.00."""
 
 blocked_events = Index("events_blocked", events.c.at, sqlite_where=IS_BLOCKED)
-"""Finds the blocked events without reading all events."""
+"""The index of the blocked events. A query must use the text of `IS_BLOCKED` to be served by it."""

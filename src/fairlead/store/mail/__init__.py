@@ -1,1 +1,1 @@
-"""The mail store: agents, messages, deliveries."""
+"""The mail store: agents, messages and deliveries in a database."""

@@ -1,8 +1,8 @@
-"""Reports the messages that a damaged database has lost to their senders and recipients.
+"""Notifies senders and recipients of the messages that were lost with a damaged database.
 
 A delivery and its message are stored at different places of the file, so usually one of the two is left. The delivery
-of a lost message names its sender and recipient. A message whose delivery is lost has its addresses: it is delivered
-again, and shown as a possible repeat.
+of a lost message names its sender and recipient. A message whose delivery is lost contains the addresses to which it
+was sent: it is delivered again, and shown as a possible repeat.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 _MAX_LISTED = 50
 _SKIPPED_NUMBERS = 1000
-"""More messages than a damaged page can have held. Other hosts may know the numbers of the lost messages."""
+"""The number of ids that are not given to new messages, because other hosts may know lost messages by them.
+
+A damaged page cannot have held so many messages.
+"""
 _SUBJECT = "Messages were lost with a damaged database"
 _INTRODUCTION = "The database of the mail was damaged, and a new one holds what could be read of it."
 
@@ -46,9 +49,10 @@ _has_delivery = exists().where(deliveries.c.message == messages.c.id)
 
 
 def report_losses(connection: Connection, at: float) -> int:
-    """Send notices to the agents with lost messages, if this database was salvaged. Return how many are lost.
+    """Send notices about lost messages and deliveries to their agents. Return how many messages are lost.
 
-    All notices are part of one transaction, so that each is sent once, even if the process is killed.
+    Do nothing and return 0 if the database was not salvaged, or its losses were reported already. Everything is part of
+    the caller's transaction, so that each notice is sent once, even if the process is killed.
     """
     marked = connection.execute(delete(counters).where(counters.c.name == SALVAGED_MARK)).rowcount
     if not marked:
@@ -69,7 +73,10 @@ def report_losses(connection: Connection, at: float) -> int:
 
 
 def _list_lost_messages(connection: Connection, names: dict[int, str], lines: Lines) -> set[int]:
-    """Add a line for sender and recipient of each delivery whose message is lost. Return the ids of the messages."""
+    """Add to `lines` a line for sender and recipient of each delivery whose message is lost.
+
+    Return the ids of the lost messages. `names` are the names of the agents by id.
+    """
     lost = connection.execute(
         select(deliveries.c.message, deliveries.c.sender, deliveries.c.recipient, deliveries.c.stage)
         .where(~_has_message)
@@ -84,9 +91,9 @@ def _list_lost_messages(connection: Connection, names: dict[int, str], lines: Li
 
 
 def _restore_deliveries(connection: Connection, names: dict[int, str], lines: Lines) -> None:
-    """Queue messages again whose deliveries are lost, and add a line for sender and recipient.
+    """Queue messages again whose deliveries are lost, and add to `lines` a line for sender and recipient of each.
 
-    A message that the recipient has answered is not queued again.
+    If the recipient has answered the message, the delivery is restored as answered, without lines.
     """
     ended = set(connection.execute(select(agents.c.id).where(agents.c.ended > 0)).scalars())
     name_of = select(agents.c.name).where(agents.c.id == messages.c.sender).scalar_subquery().label("sender_name")
@@ -114,9 +121,10 @@ def _restore_deliveries(connection: Connection, names: dict[int, str], lines: Li
 
 
 def _lost_deliveries(connection: Connection, names: dict[int, str]) -> dict[int, tuple[int, ...]]:
-    """Return the recipients of each message whose delivery is lost, by the message's addresses.
+    """Return for each message with lost deliveries, by its id, the ids of the recipients to which they went.
 
-    The recipients of a message to a topic or to everyone are not known from its addresses.
+    They are found by the message's addresses. A message to a topic or to everyone is left out, because its addresses do
+    not name the recipients.
     """
     numbers = {row.text: row.agent for row in connection.execute(select(aliases).where(aliases.c.kind == "name"))}
     numbers |= {name.casefold(): number for number, name in names.items()}
@@ -132,7 +140,7 @@ def _lost_deliveries(connection: Connection, names: dict[int, str]) -> dict[int,
 
 
 def _add_missing_agents(connection: Connection, at: float) -> None:
-    """Add an agent for each lost agent that messages refer to, because they cannot be read without it."""
+    """Add a substitute for each lost agent that messages or deliveries refer to: without one they cannot be read."""
     known = set(connection.execute(select(agents.c.id)).scalars())
     named: set[int] = set()
     for column in (messages.c.sender, deliveries.c.sender, deliveries.c.recipient):
@@ -143,7 +151,11 @@ def _add_missing_agents(connection: Connection, at: float) -> None:
 
 
 def _skip_numbers(connection: Connection) -> None:
-    """Skip the numbers that other hosts may have seen. If the link to a host is lost, stop sending to all hosts."""
+    """Do not reuse ids of messages and numbers of packets that other hosts may have seen.
+
+    If the link to a host is lost, set `LINKS_LOST`, which stops the sending to all hosts. Do nothing if no other host
+    is known.
+    """
     known = set(connection.execute(select(hosts.c.host)).scalars())
     if not known:
         return

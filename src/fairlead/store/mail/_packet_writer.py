@@ -1,4 +1,4 @@
-"""Builds packets from deliveries whose changes other hosts must receive, in the order in which they were stored."""
+"""Builds packets from the rows of `team_pending`, which name the deliveries that other hosts have to know about."""
 
 from __future__ import annotations
 
@@ -49,20 +49,31 @@ _THREAD = PreparedStatement(select(threads.c.host, threads.c.number).where(threa
 
 
 class PacketWriter:
-    """Writes packets in one transaction. They keep the order of the rows; successive receipts share a packet."""
+    """Writes packets to the outbox in one transaction, in the order of the pending rows.
+
+    Successive receipts for one host share a packet.
+    """
 
     def __init__(self, connection: Connection, local_host: str, local_name: str, at: float) -> None:
-        """Use the transaction of a connection. `local_host` is the origin of the packets."""
+        """Use the transaction of a connection.
+
+        `local_host` is the id of this host, `local_name` its name in addresses, `at` the time at which packets are
+        built.
+        """
         self._connection = connection
         self._local_host = local_host
         self._local_name = local_name
         self._at = at
         self._receipts: dict[str, dict[tuple[int, int], DeliveryReceipt]] = {}
-        """Receipts that are not in a packet yet, by host."""
+        """Receipts that are not in a packet yet, by host, then by message and recipient."""
         self._packets: list[tuple[NewPacket, int]] = []
+        """Packets, each with the id of its message; 0 for receipts."""
 
     def write(self, limit: int) -> int:
-        """Write packets for the first pending rows, and return the number of rows."""
+        """Write packets for the first `limit` pending rows, delete these rows, and return their number.
+
+        There may be more than `limit`: the rows of one message are not separated.
+        """
         rows = self._rows(limit)
         recipients: dict[int, list[int]] = {}
         for row in rows:
@@ -81,9 +92,9 @@ class PacketWriter:
         return len(rows)
 
     def _rows(self, limit: int) -> list[Any]:
-        """Return the first pending rows, and the remaining rows of the last message.
+        """Return the first `limit` pending rows. If a message is the last, also return its other rows.
 
-        Its recipients on the same host share a packet.
+        Recipients of a message on the same host share a packet.
         """
         rows = list(_PENDING.rows(self._connection, {"limit": limit}))
         if len(rows) == limit and rows[-1].kind == MESSAGE:
@@ -95,7 +106,10 @@ class PacketWriter:
     # -- receipts --------------------------------------------------------------------------------------
 
     def _add_receipt(self, message: int, recipient: int) -> None:
-        """Add the current state of a delivery. It replaces an earlier receipt of the same delivery."""
+        """Add a receipt with the current state of a delivery.
+
+        It replaces a receipt of the same delivery that is waiting.
+        """
         rows = _STATE.rows(self._connection, {"agent": recipient, "message": message})
         if not rows:  # pruned, or lost with a damaged database
             return
@@ -171,6 +185,6 @@ class PacketWriter:
         return written if written.startswith("#") or "@" in written else f"{written}@{self._local_name}"
 
     def _origin(self, query: PreparedStatement, number: int) -> Origin:
-        """Return the origin of a message or a thread. If the query finds none, it is this host."""
+        """Return the origin of a message or a thread: what the query finds for its local number, or else this host."""
         rows = query.rows(self._connection, {"message": number})
         return Origin(*rows[0]) if rows else Origin(self._local_host, number)

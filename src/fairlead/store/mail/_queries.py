@@ -1,7 +1,7 @@
-"""The mail store's queries. Nothing here is specific to one database.
+"""The mail store's queries, for any database that SQLAlchemy supports.
 
-Each uses an index, and does not get slower with more messages. The exception is `search`, which scans texts; see
-`_search`.
+Each is served by an index, and does not get slower with more messages. The exceptions are `search` and `all_with`,
+which read texts; see `_search`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DELIVERY_COLUMNS = tuple(column for column in deliveries.c if column.name != "s
 _RECIPIENT_NAME = _recipients.c.name.label("recipient_name")
 
 JOINED_SENDERS = (_senders, messages.c.sender == _senders.c.id)
-"""The join that `MESSAGE_COLUMNS` need."""
+"""The arguments of the join by which a query of messages gets the `sender_name` of `MESSAGE_COLUMNS`."""
 
 _MESSAGES: Select[Any] = select(*MESSAGE_COLUMNS).join_from(messages, *JOINED_SENDERS)
 _DELIVERIES_WITH_MESSAGES: Select[Any] = (
@@ -74,7 +74,8 @@ STAGE = select(deliveries.c.stage).where(DELIVERY_IS)
 def is_at(stage: Stage) -> Any:
     """Return the condition that a delivery is at a stage.
 
-    The stage is part of the SQL text: if a partial index depends on a parameter, SQLite plans the query at each run.
+    The stage is part of the SQL text, because SQLite plans a query at each run if a partial index depends on a
+    parameter.
     """
     return deliveries.c.stage == literal_column(f"'{stage}'")
 
@@ -102,23 +103,29 @@ UNANSWERED_AMONG = _UNANSWERED.where(deliveries.c.message.in_(bindparam("message
 
 
 def thread(reader: int) -> Select[Any]:
-    """Select the messages of a thread that a reader wrote or received."""
+    """Select the messages of a thread that a reader wrote or received, newest first; reader 0 sees all.
+
+    The parameters are `thread`, `before` (an id) and `limit`.
+    """
     query = _MESSAGES.where(messages.c.thread == bindparam("thread"), messages.c.id < bindparam("before"))
     return _newest_first(query.where(is_visible_to(reader)))
 
 
 def search(text: str, reader: int) -> Select[Any]:
-    """Select the messages that contain a text and that a reader wrote or received. Scans all messages."""
+    """Select the messages that contain a text and that a reader wrote or received; reader 0 sees all.
+
+    Reads the text of every message. The parameters are those of `all_with`.
+    """
     return all_with(text).where(is_visible_to(reader))
 
 
 def all_with(text: str) -> Select[Any]:
-    """Select the messages that contain a text."""
+    """Select the messages that contain a text, newest first. The parameters are `before` (an id) and `limit`."""
     return _newest_first(_MESSAGES.where(messages.c.id < bindparam("before"), contains(text)))
 
 
 def contains(text: str) -> Any:
-    """Return the condition that the subject or the body of a message contains a text."""
+    """Return the condition that the subject or the body of a message contains a text, in upper or lower case."""
     return or_(messages.c.subject.icontains(text, autoescape=True), messages.c.body.icontains(text, autoescape=True))
 
 
@@ -127,7 +134,7 @@ def _newest_first(query: Select[Any]) -> Select[Any]:
 
 
 def is_visible_to(reader: int) -> Any:
-    """Return the condition that a reader wrote or received a message; reader 0 sees all."""
+    """Return the condition that a reader wrote or received a message; for reader 0 one that is always true."""
     if not reader:
         return true()
     received = exists().where(deliveries.c.recipient == reader, deliveries.c.message == messages.c.id)
@@ -198,7 +205,7 @@ COUNTS: Select[Any] = select(
     _count(deliveries.c.recipient == _of, *_open_request).label("owes"),
     _count(deliveries.c.sender == _of, *_open_request).label("owed"),
 )
-"""The numbers of open deliveries and requests of one agent."""
+"""Four counts of one agent: its queued and its shown deliveries, the requests that it owes an answer, and its own."""
 
 # -- delivery ------------------------------------------------------------------------------------------
 
@@ -284,7 +291,11 @@ _OLD_MESSAGES = (
 
 
 def old_messages(after: tuple[float, int] | None) -> Select[Any]:
-    """Select messages older than a time, oldest first, and whether each is still queued or on its way to a host."""
+    """Select messages from before a time, oldest first, after a pair of time and id; `None` begins.
+
+    Their `is_queued` is true for a message that is queued for an agent or on its way to another host. The parameters
+    are `horizon` (a Unix time) and `limit`.
+    """
     if after is None:
         return _OLD_MESSAGES
     return _OLD_MESSAGES.where(tuple_(messages.c.at, messages.c.id) > tuple_(literal(after[0]), literal(after[1])))

@@ -1,9 +1,9 @@
 """The search for a text in messages.
 
-SQLite has a trigram index of all texts (FTS5). It finds the messages that contain all trigrams of a text. These are
-then compared with the text itself. Without the index, and for a text of one or two letters, every message is read. The
-index is updated in the same transaction as the messages. `add_some` adds the messages of earlier versions to it, the
-newest first.
+SQLite has a trigram index of all texts (FTS5). It finds the messages that contain all trigrams of a text, and the query
+then checks which of them contain the text itself. Without the index, and for a text of one or two characters, every
+message is read. The index is updated in the same transaction as the messages. `add_some` adds messages that were stored
+before there was an index, the newest first.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ _CREATE = (
     "tokenize='trigram', detail='none')"
 )
 _UNINDEXED = "unindexed"
-"""The counter with the highest id of the messages that are not in the index yet."""
+"""The name of the counter whose value is the highest id of the messages that are not in the index yet."""
 _FEW_MESSAGES = 2000
-"""The messages of a reader with fewer are scanned: that is faster than to check who may read each match."""
+"""If a reader has sent and received fewer messages than this, their texts are read, without the index.
+
+That is faster than to check for each match whether the reader may see it.
+"""
 
 _index = table(TABLE, column("rowid"), column("subject"), column("body"))
 _ADD = "INSERT INTO mail_search (rowid, subject, body) SELECT id, subject, body FROM mail_messages WHERE id = ?"
@@ -54,12 +57,15 @@ _REMOVE = (
 
 
 def create_index(connection: Connection) -> None:
-    """Create the index of an empty database, if the database supports it."""
+    """Create the index, which is empty. Do nothing if the database does not support it."""
     _trigrams.create_index(connection, _CREATE)
 
 
 def reset_index(connection: Connection) -> None:
-    """Replace the index with an empty one, which the daemon fills. No check of SQLite finds all damage of an index."""
+    """Replace the index, if there is one, with an empty one, which the daemon fills.
+
+    This repairs it in any case, because no check of SQLite finds all damage to an index.
+    """
     if not has_index(connection):
         return
     connection.exec_driver_sql(f"DROP TABLE {TABLE}")
@@ -71,19 +77,19 @@ def reset_index(connection: Connection) -> None:
 
 
 def has_index(connection: Connection) -> bool:
-    """Return whether the database has the index, and this process's SQLite can use it."""
+    """Return whether the database has the index, and the SQLite of this process can use it."""
     return _trigrams.has_index(connection, TABLE)
 
 
 def add(connection: Connection, numbers: Sequence[int]) -> None:
-    """Add messages to the index, after they were inserted."""
+    """Add the messages with the ids `numbers` to the index. Call it after they were inserted."""
     with _resetting(connection):
         driver: Any = connection.connection.driver_connection
         driver.executemany(_ADD, [(number,) for number in numbers])
 
 
 def remove(connection: Connection, numbers: Sequence[int]) -> None:
-    """Remove messages from the index, before they are deleted."""
+    """Remove the messages with the ids `numbers` from the index. Call it before they are deleted."""
     unindexed = last_unindexed(connection)
     with _resetting(connection):
         for number in numbers:
@@ -92,7 +98,7 @@ def remove(connection: Connection, numbers: Sequence[int]) -> None:
 
 @contextmanager
 def _resetting(connection: Connection) -> Iterator[None]:
-    """Reset the index if it turns out to be damaged. The messages are not affected."""
+    """If the block finds the index damaged, reset it instead of raising the error. The messages are not affected."""
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:
@@ -107,7 +113,7 @@ def _is_index_damage(error: DatabaseError | sqlite3.DatabaseError) -> bool:
 
 
 def add_some(connection: Connection, limit: int) -> bool:
-    """Add some messages of an earlier version to the index. Return whether more are left."""
+    """Add up to `limit` messages that are not in the index to it, newest first. Return whether some may be left."""
     last = last_unindexed(connection)
     if not last:
         return False
@@ -129,7 +135,10 @@ def last_unindexed(connection: Connection) -> int:
 def find(
     connection: Connection, text: str, reader: int, *, limit: int, before: int, is_indexed: bool
 ) -> list[Row[Any]]:
-    """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all."""
+    """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all.
+
+    Only messages with an id below `before` are returned. `is_indexed` tells whether the database has the index.
+    """
     parameters = {"before": before, "limit": limit}
     if reader and _has_few(connection, reader):
         return list(connection.execute(_among_own(text, reader), parameters))
@@ -150,7 +159,7 @@ def find(
 
 
 def trigram_query(text: str) -> str:
-    """Return an FTS5 query for all messages that contain the trigrams of a text; "" if the text is too short."""
+    """Return an FTS5 query for messages that contain all trigrams of a text; "" if it has fewer than 3 characters."""
     return _trigrams.trigram_query(AnyText().process_bind_param(text, None) or "")
 
 

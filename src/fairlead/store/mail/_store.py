@@ -57,18 +57,18 @@ _UNANSWERED_FROM = PreparedStatement(queries.UNANSWERED_FROM)
 
 
 def default_mail_url() -> str:
-    """Return the URL of this user's mail store."""
+    """Return the URL of this user's mail store, a file in the state folder."""
     return f"sqlite:///{state_folder()}/mail.db"
 
 
 class MailStore(Database):
     """A `MailStorage` in a database. Thread-safe; writers wait for each other.
 
-    One process at a time can have it open. In another, `open` raises `MailBusy`. Every error is a `MailError`.
+    It can be open only once: a second `open`, in any process, raises `MailBusy`. Every error is a `MailError`.
     """
 
     def __init__(self, backend: SQLite, warnings: tuple[str, ...], owner_lock: ExitStack) -> None:
-        """Use a database that `open` has prepared and locked."""
+        """Use a database that `open` has prepared, and the lock that it holds. `close` releases the lock."""
         super().__init__(backend, warnings)
         self._owner_lock = owner_lock
         with self._reading() as connection:
@@ -76,7 +76,11 @@ class MailStore(Database):
 
     @classmethod
     def open(cls, url: str | None = None) -> MailStore:
-        """Open the mail store at a URL and upgrade it. A damaged store is set aside, which `warnings` reports."""
+        """Open the mail store at a URL, by default that of `default_mail_url`, and create or upgrade it.
+
+        A damaged store is set aside, which `warnings` reports, and agents are sent notices of lost messages. Raise
+        `MailBusy` if it is open already, and `MailUnreachable` if it cannot be opened.
+        """
         with ExitStack() as undo:
             try:
                 backend = backend_for(default_mail_url() if url is None else url)
@@ -100,7 +104,7 @@ class MailStore(Database):
         self._owner_lock.close()
 
     def load(self) -> StoredMail:
-        """Return the initial content of a `MailCache`."""
+        """Return all that a `MailCache` needs at its start."""
         with self._reading() as connection:
             all_agents = [agent_from(row) for row in connection.execute(queries.AGENTS)]
             aliases = connection.execute(queries.ALIASES).all()
@@ -119,7 +123,7 @@ class MailStore(Database):
 
     @cached_property
     def team(self) -> TeamStorage:
-        """The storage of mail to and from other hosts."""
+        """The storage of mail to and from other hosts, in the same database."""
         from fairlead.store.mail._team import TeamStore  # loaded only by users with a team
 
         return TeamStore(self._reading, self._writing, self._sync, self._add_to_index)
@@ -132,19 +136,22 @@ class MailStore(Database):
             writes.save_agents(connection, agents, aliases)
 
     def save_last_seen(self, seen: Sequence[tuple[int, float]]) -> None:
-        """Store when agents were last active."""
+        """Store when agents were last active, given as pairs of the agent's id and a Unix time."""
         with self._writing() as connection:
             connection.execute(queries.UPDATE_AGENT, [{"agent": number, "seen": at} for number, at in seen])
 
     def end_agents(self, agents: Sequence[int], at: float, reason: str, notices: Sequence[OutgoingMessage]) -> None:
-        """Mark agents as ended, bounce their queued deliveries, and store the notices about the bounces."""
+        """Mark agents as ended, bounce their queued deliveries for `reason`, and store notices about the bounces."""
         with self._writing(durable=bool(notices)) as connection:
             writes.end_agents(connection, agents, at, reason)
             writes.insert_messages(connection, notices)
             self._add_to_index(connection, notices)
 
     def revive_agents(self, agents: Sequence[int]) -> dict[int, QueueSize]:
-        """Mark agents as alive, and queue their bounced deliveries again. Return the sizes of the new queues."""
+        """Mark agents as alive, and queue their bounced deliveries again.
+
+        Return for each agent how many were queued again. Agents without any are left out.
+        """
         with self._writing() as connection:
             sizes = {number: writes.revive_agent(connection, number) for number in agents}
         return {number: size for number, size in sizes.items() if size.queued}
@@ -162,14 +169,21 @@ class MailStore(Database):
     # -- messages --------------------------------------------------------------------------------------
 
     def send(self, messages: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
-        """Store messages and deliveries, and mark the requests that they answer. Return how many left each queue."""
+        """Store messages and deliveries, and mark the deliveries that they answer or notify about.
+
+        Survives a power failure. Return how many answered deliveries left the queue of each answering agent. Agents
+        without any are left out.
+        """
         with self._writing(durable=True) as connection:
             removed = writes.insert_messages(connection, messages)
             self._add_to_index(connection, messages)
             return removed
 
     def find_by_keys(self, keys: Collection[tuple[int, str]]) -> dict[tuple[int, str], Message]:
-        """Return the messages sent with these idempotency keys, by sender and key."""
+        """Return the messages with these pairs of sender and idempotency key, by that pair.
+
+        Unused pairs are left out.
+        """
         by_sender: dict[int, list[str]] = {}
         for sender, key in keys:
             by_sender.setdefault(sender, []).append(key)
@@ -186,23 +200,29 @@ class MailStore(Database):
         return messages
 
     def get_message(self, message: int) -> tuple[Message, int] | None:
-        """Return a message and the id of its sender."""
+        """Return a message and the id of its sender; `None` if there is no such message."""
         with self._reading() as connection:
             rows = _MESSAGE.rows(connection, {"message": message})
             return (message_from(rows[0]), rows[0].sender) if rows else None
 
     def deliveries(self, message: int) -> list[tuple[int, Delivery]]:
-        """Return a message's deliveries, each with the id of its recipient."""
+        """Return a message's deliveries as pairs of the recipient's id and the delivery, in the order of the names."""
         with self._reading() as connection:
             rows = _DELIVERIES.rows(connection, {"message": message})
             return [(row.recipient, delivery_from(row)) for row in rows]
 
     def thread(self, thread: int, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return the messages of a thread that a reader wrote or received, newest first; reader 0 sees all."""
+        """Return messages of a thread that a reader wrote or received, newest first. Reader 0 sees all.
+
+        Only messages with an id below `before` are returned; 0 starts at the newest.
+        """
         return self._messages(queries.thread(reader), {"thread": thread, "before": _before(before), "limit": limit})
 
     def search(self, text: str, reader: int, *, limit: int, before: int) -> list[Message]:
-        """Return messages that contain a text and that a reader wrote or received, newest first; reader 0 sees all."""
+        """Return messages that contain a text and that a reader wrote or received, newest first. Reader 0 sees all.
+
+        Only messages with an id below `before` are returned; 0 starts at the newest.
+        """
         with self._reading() as connection:
             rows = search.find(
                 connection, text, reader, limit=limit, before=_before(before), is_indexed=self._is_indexed
@@ -210,7 +230,10 @@ class MailStore(Database):
             return [message_from(row) for row in rows]
 
     def index_messages(self, limit: int) -> bool:
-        """Add some messages of an earlier version to the search index. Return whether more are left."""
+        """Add up to `limit` messages that are not in the search index to it. Return whether some may be left.
+
+        Without an index, do nothing and return `False`.
+        """
         if not self._is_indexed:
             return False
         with self._writing() as connection:
@@ -219,7 +242,10 @@ class MailStore(Database):
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
     ) -> list[tuple[Delivery, Message]]:
-        """Return an agent's deliveries of messages before an id, newest first; 0 starts at the newest."""
+        """Return an agent's deliveries at these stages with their messages, newest first.
+
+        Only messages with an id below `before` are returned; 0 starts at the newest.
+        """
         parameters = {"agent": recipient, "before": _before(before), "limit": limit}
         wanted = set(stages)
         with self._reading() as connection, connection.begin() if len(wanted) > 1 else nullcontext():
@@ -230,21 +256,27 @@ class MailStore(Database):
         return list(islice(merge(*by_stage, key=lambda pair: -pair[1].id), limit))
 
     def unanswered_by(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
-        """Return the requests that an agent has not answered, oldest first, without bounced ones."""
+        """Return requests that an agent has received and not answered, oldest first, without bounced ones."""
         return self._unanswered(_UNANSWERED_BY, {"agent": agent, "limit": limit})
 
     def unanswered_from(self, agent: int, *, limit: int) -> list[UnansweredRequest]:
-        """Return an agent's own requests that were not answered, oldest first, without bounced ones."""
+        """Return requests that an agent has sent and that were not answered, oldest first, without bounced ones.
+
+        A request to several recipients is returned once for each that has not answered it.
+        """
         return self._unanswered(_UNANSWERED_FROM, {"agent": agent, "limit": limit})
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return the unanswered ones of these requests, one for each recipient, including bounced ones."""
+        """Return those of these messages that are unanswered requests, including bounced ones.
+
+        A request is returned once for each recipient that has not answered it.
+        """
         with self._reading() as connection:
             results = (connection.execute(queries.UNANSWERED_AMONG, {"messages": batch}) for batch in batches(messages))
             return [unanswered_from(row) for rows in results for row in rows.all()]
 
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
-        """Return the mail counts of agents, by id. Agents without open mail are left out."""
+        """Return the mail counts of agents, by id. Agents whose counts are all 0 are left out."""
         with self._reading() as connection:
             return _counts_of(connection, *agents) if len(agents) == 1 else _mail_counts(connection, list(agents))
 
@@ -253,13 +285,20 @@ class MailStore(Database):
     def show(
         self, recipient: int, *, event: str, event_id: str, at: float, limit: int, urgent_only: bool
     ) -> list[Message]:
-        """Mark the first queued deliveries of an agent as shown, and return their messages in order."""
+        """Mark the first queued deliveries of an agent as shown, and return their messages, oldest first.
+
+        `event` and `event_id` name the event at which they are shown; `requeue` finds them by the id. With
+        `urgent_only`, only urgent messages are shown, and those that are queued before them in their threads.
+        """
         with self._writing() as connection:
             shown = {"stage": "shown", "shown": at, "event": event, "event_id": event_id or None, "why": ""}
             return writes.show(connection, recipient, limit, shown, urgent_only=urgent_only)
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return how many each sender sent."""
+        """Mark all queued deliveries of an agent as shown, and return how many there were from each sender.
+
+        `event` and `event_id` name the event at which they are shown; `requeue` finds them by the id.
+        """
         with self._writing() as connection:
             rows = connection.execute(queries.QUEUED_BY_SENDER, {"agent": recipient}).all()
             shown = {"shown": at, "event": event, "event_id": event_id or None, "why": ""}
@@ -267,7 +306,11 @@ class MailStore(Database):
         return QueueSummary(tuple((row.name, row.number) for row in rows), sum(int(row.requests or 0) for row in rows))
 
     def requeue(self, event_id: str, bounce_reason: str, *, may_repeat: bool = False) -> dict[int, QueueSize]:
-        """Queue the deliveries again that were shown at an event and not read since. Return how many, by agent."""
+        """Queue the deliveries again that were shown at an event and not read since. Return how many, by agent.
+
+        Those to an agent that has ended bounce for `bounce_reason` instead, and are not counted. With `may_repeat`, the
+        next `show` returns the messages with `Message.may_repeat` set.
+        """
         with self._reading() as connection:  # usually the event has shown nothing
             if not _SHOWN_AT_EVENT.rows(connection, {"at_event": event_id}):
                 return {}
@@ -275,14 +318,21 @@ class MailStore(Database):
             return writes.requeue(connection, event_id, bounce_reason, may_repeat=may_repeat)
 
     def mark_read(self, recipient: int, message: int, at: float) -> Stage | None:
-        """Mark a delivery as read and return its previous stage; None if there is no such delivery."""
+        """Mark a delivery as read, unless it is read or answered already.
+
+        Return its previous stage; `None` if there is no such delivery.
+        """
         with self._writing() as connection:
             return writes.mark_read(connection, recipient, message, at)
 
     # -- pruning ---------------------------------------------------------------------------------------
 
     def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
-        """Check some messages older than a time, oldest first, and delete those that are queued for no agent."""
+        """Check up to `limit` messages from before a Unix time, oldest first, and delete those that are not in use.
+
+        A message is in use while it is queued for an agent or on its way to another host. `after` is the place at which
+        the previous step ended; `None` begins.
+        """
         with self._writing() as connection:
             parameters = {"horizon": older_than, "limit": limit}
             rows = connection.execute(queries.old_messages(after), parameters).all()
@@ -296,14 +346,17 @@ class MailStore(Database):
         return PruneStep(deleted=len(deleted), after=None if is_last else (rows[-1].at, rows[-1].id))
 
     def prune_agents(self, older_than: float) -> list[int]:
-        """Delete the agents that ended before a time and have no messages left. Return their ids."""
+        """Delete the agents that ended before a Unix time, and have neither messages nor subagents left.
+
+        Return their ids.
+        """
         with self._writing() as connection:
             numbers = list(connection.execute(queries.OLD_AGENTS, {"horizon": older_than}).scalars())
             writes.delete_agents(connection, numbers)
         return numbers
 
     def release_space(self) -> int:
-        """Release some free space to the file system. Return the number of bytes."""
+        """Release some free space to the file system. Return the number of bytes; 0 if there is none."""
         with self._write_lock, self._translate_errors():
             return self._backend.release_space()
 
@@ -327,7 +380,7 @@ class MailStore(Database):
 
 @contextmanager
 def _translate_errors(backend: SQLite) -> Iterator[None]:
-    """Raise errors of drivers and of the store as `MailError`."""
+    """Raise errors of the driver and of the store within the block as `MailError`."""
     try:
         with translate_errors(backend):
             yield

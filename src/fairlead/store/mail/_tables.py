@@ -1,6 +1,6 @@
 """The mail tables at the newest revision, and their rows as messages, deliveries and agents.
 
-The tables share the revisions of the event tables.
+The tables belong to the same revisions as the event tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.mail import OutgoingMessage
 
 _ESCAPE = "\uffff"
-"""A noncharacter of Unicode, used to escape what a database does not accept."""
+"""The character that begins an escape sequence: a noncharacter of Unicode, which texts hardly contain."""
 
 
 class AnyText(TypeDecorator[str]):
@@ -30,27 +30,27 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        """Escape NUL as two characters."""
+        """Escape NUL, and the escape character itself, as two characters each."""
         if value is None or ("\0" not in value and _ESCAPE not in value):
             return value
         return value.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
 
     def process_result_value(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        """Restore NUL."""
+        """Return the text without the escapes of `process_bind_param`."""
         if value is None or _ESCAPE not in value:
             return value
         return value.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)
 
 
 MESSAGE_ID = BigInteger().with_variant(Integer, "sqlite")
-"""In SQLite, only a primary key of type INTEGER is the rowid."""
+"""The type of the ids of messages. In SQLite only an INTEGER primary key is the rowid."""
 
 QUEUED = text("stage = 'queued'")
 URGENT = text("stage = 'queued' AND urgent = 1")
 UNANSWERED = text("owed = 1")
 SHOWN_AT_EVENT = text("event_id IS NOT NULL")
 HAS_KEY = text("key IS NOT NULL")
-"""Conditions of partial indexes. A query must use exactly this text to be served by the index."""
+"""The conditions of the partial indexes. A query must contain exactly this text to be served by the index."""
 
 
 def _partial_index(name: str, *columns: str, where: Any, unique: bool = False) -> Index:
@@ -82,7 +82,7 @@ aliases = Table(
     Column("text", AnyText, primary_key=True),
     Column("agent", Integer, nullable=False),
 )
-"""Former names and session ids of agents."""
+"""Former names and session ids of agents. `kind` is `name` or `session`."""
 
 subscriptions = Table(
     "mail_subscriptions",
@@ -91,7 +91,7 @@ subscriptions = Table(
     Column("agent", Integer, primary_key=True),
     Column("number", Integer, nullable=False),
 )
-"""The number keeps the order of subscription."""
+"""The subscriptions to topics. `number` increases with each, and so keeps their order."""
 
 messages = Table(
     "mail_messages",
@@ -152,7 +152,7 @@ counters = Table(
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`last_message`: the highest id of all deleted messages. An id is never reused."""
+"""Numbers by name: `last_message`, the highest id of all deleted messages, `unindexed`, and marks that are just set."""
 
 
 _encode_addresses = msgspec.json.Encoder().encode
@@ -160,7 +160,7 @@ _decode_addresses = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def agent_row(agent: Agent) -> dict[str, Any]:
-    """Return the row of an agent."""
+    """Return the row of an agent, as a mapping from columns to values."""
     return msgspec.structs.asdict(agent)
 
 
@@ -170,7 +170,7 @@ def agent_from(row: Row[Any]) -> Agent:
 
 
 def message_row(outgoing: OutgoingMessage) -> dict[str, Any]:
-    """Return the row of a message."""
+    """Return the row of a message, as a mapping from columns to values."""
     message = outgoing.message
     return {
         "id": message.id,
@@ -190,7 +190,7 @@ def message_row(outgoing: OutgoingMessage) -> dict[str, Any]:
 
 
 def message_from(row: Row[Any], *, may_repeat: bool = False) -> Message:
-    """Return the message of a row that includes the sender's name."""
+    """Return the message of a row with the columns `queries.MESSAGE_COLUMNS`, which include the sender's name."""
     return Message(
         id=row.id,
         at=row.at,
@@ -209,7 +209,10 @@ def message_from(row: Row[Any], *, may_repeat: bool = False) -> Message:
 
 
 def addresses_from(text: str) -> tuple[str, ...]:
-    """Decode the addresses of a message. An invalid value is returned as one address, so that the message is shown."""
+    """Return the addresses that a column holds as JSON. An invalid value is returned as the only address.
+
+    So a message with damaged addresses can still be shown.
+    """
     try:
         return _decode_addresses(text)
     except ValueError:
@@ -217,7 +220,10 @@ def addresses_from(text: str) -> tuple[str, ...]:
 
 
 def delivery_rows(outgoing: OutgoingMessage) -> list[dict[str, Any]]:
-    """Return the rows of a message's deliveries: queued, or bounced if the recipient has ended."""
+    """Return the rows of a message's deliveries, in the order of its recipients.
+
+    Those to ended recipients are bounced.
+    """
     message, ended = outgoing.message, set(outgoing.ended_recipients)
     common = {
         "message": message.id,
@@ -254,7 +260,7 @@ def delivery_from(row: Row[Any]) -> Delivery:
 
 
 def unanswered_from(row: Row[Any]) -> UnansweredRequest:
-    """Return the unanswered request of a row that joins message and delivery."""
+    """Return the unanswered request of a row that has the columns of a message and of a delivery, with both names."""
     return UnansweredRequest(
         message=message_from(row),
         delivery=delivery_from(row),

@@ -1,4 +1,4 @@
-"""The storage of mail between hosts, in the database of the mail store."""
+"""The storage of packets to and from other hosts, in the database of the mail store."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _THREAD = PreparedStatement(
 
 
 class TeamStore:
-    """A `TeamStorage` in the database of a mail store."""
+    """A `TeamStorage` in the database of a mail store. Thread-safe. Its methods have the contracts of `TeamStorage`."""
 
     def __init__(
         self,
@@ -56,21 +56,21 @@ class TeamStore:
         sync: Callable[[], None],
         add_to_index: Callable[[Connection, Sequence[OutgoingMessage]], None],
     ) -> None:
-        """Use the transactions and the search index of a mail store."""
+        """Use functions of a mail store: to open a transaction, to sync, and to add messages to the search index."""
         self._reading = reading
         self._writing = writing
         self.sync = sync
         self._add_to_index = add_to_index
 
     def save_host(self, record: HostRecord) -> None:
-        """Store a host. Its previous record is replaced."""
+        """Store a host, and replace its previous record."""
         with self._writing() as connection:
             connection.execute(delete(hosts).where(hosts.c.host == record.host))
             row = {"host": record.host, "name": record.name, "state": record.state, "at": record.at}
             connection.execute(insert(hosts), {**row, "snapshot": record.snapshot})
 
     def links(self) -> dict[str, Link]:
-        """Return the links to all hosts."""
+        """Return the links to all hosts, by host."""
         with self._reading() as connection:
             rows = _LINKS.rows(connection, {})
         return {row.host: Link(row.last_sent, row.acknowledged, row.applied) for row in rows}
@@ -78,7 +78,10 @@ class TeamStore:
     # -- sending ---------------------------------------------------------------------------------------
 
     def build_packets(self, local_host: str, local_name: str, limit: int, at: float) -> int:
-        """Build packets from the first pending rows, and return the number of rows. Survives a power failure."""
+        """Build packets from the first pending rows, about `limit`, and return the number of rows; 0 if there are none.
+
+        The packets survive a power failure. Raise `MailUnreachable` if the numbers of earlier packets were lost.
+        """
         with self._reading() as connection:  # most often there is nothing
             if not _FIRST_PENDING.rows(connection, {}):
                 return 0
@@ -91,19 +94,23 @@ class TeamStore:
             return PacketWriter(connection, local_host, local_name, at).write(limit)
 
     def post(self, packet: NewPacket, at: float) -> int:
-        """Put a packet into the outbox, durably, and return its number."""
+        """Put a packet into the outbox, and return its number. It survives a power failure."""
         with self._writing(durable=True) as connection:
             return team_writes.append(connection, [(packet, 0)], at)
 
     def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingPacket]:
-        """Return packets in order: to one target after a number, or to all targets after an id."""
+        """Return at most `limit` packets, in order.
+
+        With a target, these are the packets to it after the number `after`; with `None`, those to all targets after the
+        id `after`.
+        """
         query = _TO_ALL if target is None else _TO_TARGET
         with self._reading() as connection:
             rows = query.rows(connection, {"host": target, "after": after, "limit": limit})
         return [OutgoingPacket(*row) for row in rows]
 
     def backlogs(self) -> list[Backlog]:
-        """Return the unacknowledged packets of each target, as a range of numbers."""
+        """Return for each target which packets it has not acknowledged. Targets without any are left out."""
         query = (
             select(
                 outbox.c.target,
@@ -120,7 +127,10 @@ class TeamStore:
             return [Backlog(*row) for row in connection.execute(query)]
 
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
-        """Delete the packets that targets have acknowledged. Return how many were deleted, by target."""
+        """Delete the packets that targets have acknowledged, each up to a number.
+
+        Return how many were deleted, by target. A target whose number is not higher than before is left out.
+        """
         known = self.links()
         advanced = {host: seq for host, seq in progress.items() if seq > known.get(host, Link()).acknowledged}
         if not advanced:
@@ -138,17 +148,17 @@ class TeamStore:
     # -- receiving -------------------------------------------------------------------------------------
 
     def find_origins(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
-        """Return the local numbers of messages of other hosts."""
+        """Return the local ids of messages of other hosts. Those that are not stored here are left out."""
         with self._reading() as connection:
             return _find(connection, _ORIGIN, wanted)
 
     def find_threads(self, wanted: Iterable[Origin]) -> dict[Origin, int]:
-        """Return the local numbers of threads that began on other hosts."""
+        """Return the local ids of threads that began on other hosts. Those that are not known here are left out."""
         with self._reading() as connection:
             return _find(connection, _THREAD, wanted)
 
     def others_of(self, message: int) -> str:
-        """Return the recipients of a received message that are on other hosts, as JSON; "" for a local message."""
+        """Return a received message's recipients that are not on this host, as JSON; "" for a message of this host."""
         with self._reading() as connection:
             return connection.execute(select(origins.c.others).where(origins.c.message == message)).scalar() or ""
 
@@ -161,7 +171,7 @@ class TeamStore:
             team_writes.apply(connection, batch, at)
 
     def refused(self, limit: int) -> list[RefusedPacket]:
-        """Return the newest packets that could not be applied."""
+        """Return at most `limit` packets that could not be applied, newest first."""
         with self._reading() as connection:
             rows = connection.execute(select(refused).order_by(refused.c.id.desc()).limit(limit))
             return [
@@ -184,7 +194,7 @@ class TeamStore:
             return {*connection.execute(waiting).scalars(), *connection.execute(in_packets).scalars()}
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-        """Return message, sender and recipient of each delivery on its way to a host.
+        """Return the ids of message, sender and recipient of each delivery that a host has not acknowledged.
 
         `include_arrived` adds the deliveries that are queued on that host.
         """
@@ -201,9 +211,10 @@ class TeamStore:
         notices: Sequence[OutgoingMessage],
         forget: bool,
     ) -> None:
-        """Bounce deliveries (message, recipient) to a host, and empty their packets.
+        """Bounce deliveries to a host, given as pairs of message and recipient, empty their packets, and store notices.
 
-        With `forget`, everything that waits for the host is deleted.
+        `why` is the reason of the bounce. With `forget`, all packets, messages and receipts that wait for the host are
+        deleted instead of emptied. The changes survive a power failure.
         """
         with self._writing(durable=True) as connection:
             team_writes.bounce(connection, bounced, at, why)
@@ -216,7 +227,7 @@ class TeamStore:
             self._add_to_index(connection, notices)
 
     def forget_team(self) -> None:
-        """Delete all links, hosts and packets. Messages stay."""
+        """Delete all links, hosts and packets, and the rows that wait to become packets. Messages stay."""
         with self._writing(durable=True) as connection:
             for table in (links, hosts, outbox, pending):
                 connection.execute(delete(table))
@@ -224,7 +235,7 @@ class TeamStore:
 
 
 def _find(connection: Connection, query: PreparedStatement, wanted: Iterable[Origin]) -> dict[Origin, int]:
-    """Return the local number of each origin that a query finds."""
+    """Return the local id of each origin that a query finds. Other origins are left out."""
     rows = (
         (origin, query.rows(connection, {"of_host": origin.host, "of_number": origin.number})) for origin in set(wanted)
     )

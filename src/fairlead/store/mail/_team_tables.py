@@ -1,4 +1,4 @@
-"""The tables of mail between hosts, and the triggers that fill `team_pending`."""
+"""The tables of mail between hosts, and the triggers that fill the table `team_pending`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ outbox = Table(
     Index("team_outbox_by_message", "message"),
     sqlite_autoincrement=True,
 )
-"""Packets that their targets have not acknowledged. `seq` has no gaps for a target.
+"""Packets that their targets have not acknowledged. `seq` numbers the packets to one target, without gaps.
 
-`message` is 0 in packets of other kinds than `message`.
+The column `message` is 0 for a packet whose kind is not `message`.
 """
 
 links = Table(
@@ -61,7 +61,7 @@ origins = Table(
     Column("others", AnyText, nullable=False),
     Index("team_origins_by_number", "host", "number", unique=True),
 )
-"""Messages of other hosts: the number there, and the recipients that are not on this host."""
+"""Messages of other hosts: `host` and `number` there, and in `others` the recipients that are not on this host."""
 
 threads = Table(
     "team_threads",
@@ -71,7 +71,10 @@ threads = Table(
     Column("thread", BigInteger, nullable=False),
     Index("team_threads_by_thread", "thread"),
 )
-"""Threads that began on another host, with their local number, even if their first message never arrived."""
+"""Threads that began on another host: `host` and `number` there, and the local number, `thread`.
+
+A thread is kept here even if its first message never arrived.
+"""
 
 hosts = Table(
     "team_hosts",
@@ -82,7 +85,7 @@ hosts = Table(
     Column("at", Double, nullable=False),
     Column("snapshot", LargeBinary, nullable=False),
 )
-"""The other hosts, with the newest snapshot of their agents and topics."""
+"""The other hosts, each with the newest snapshot of its agents and topics."""
 
 refused = Table(
     "team_refused",
@@ -98,7 +101,10 @@ refused = Table(
 """Packets that could not be applied, kept for inspection."""
 
 LINKS_LOST = "team_links_lost"
-"""Set in `mail_marks` if a link was lost with a damaged database. The numbers of its packets are then unknown."""
+"""The name of a row in `mail_marks` that exists if a link was lost with a damaged database.
+
+The numbers of the packets that were sent over it are then not known, so nothing is sent to any host.
+"""
 
 _TRIGGERS = (
     """
@@ -115,10 +121,10 @@ _TRIGGERS = (
     END
     """,
 )
-"""Triggers, so that no code that changes deliveries can forget other hosts. 1099511627776 is `FIRST_REMOTE_ID`."""
+"""They fill `team_pending`, so that code that changes deliveries need not do it. 1099511627776 is `FIRST_REMOTE_ID`."""
 
 
 def create_triggers(connection: Connection) -> None:
-    """Create the triggers of an empty database."""
+    """Create the triggers of a new database. Do nothing if it is not SQLite."""
     for trigger in _TRIGGERS:
         connection.exec_driver_sql(trigger)

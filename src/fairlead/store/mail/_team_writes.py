@@ -1,4 +1,4 @@
-"""Changes to the tables of mail between hosts, each within a transaction of the caller."""
+"""Changes to the tables of mail between hosts. Each is made within a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSERT_ORIGINS = PreparedStatement(insert(origins))
 _INSERT_THREADS = PreparedStatement(insert(threads))
 _INSERT_PENDING = PreparedStatement(insert(pending).values(kind="", message=0, recipient=0))
 _INSERT_OUTBOX = PreparedStatement(insert(outbox).values(target="", seq=0, kind="", message=0, at=0.0, body=b""))
-"""`id` is missing in these statements, because the database assigns it."""
+"""These two statements name their columns, because the database assigns the `id`."""
 _LINK = PreparedStatement(select(links).where(links.c.host == bindparam("of_host")))
 _UPDATE_SENT, _UPDATE_APPLIED = (
     PreparedStatement(update(links).where(links.c.host == bindparam("of_host")).values({column: bindparam("number")}))
@@ -34,7 +34,7 @@ _UPDATE_SENT, _UPDATE_APPLIED = (
 
 
 def link(connection: Connection, host: str) -> Link:
-    """Return the link to a host, which is created if it is missing."""
+    """Return the link to a host. If there is none, create one with all numbers 0."""
     rows = _LINK.rows(connection, {"of_host": host})
     if not rows:
         connection.execute(insert(links).values(host=host, last_sent=0, acknowledged=0, applied=0))
@@ -43,7 +43,10 @@ def link(connection: Connection, host: str) -> Link:
 
 
 def append(connection: Connection, packets: Sequence[tuple[NewPacket, int]], at: float) -> int:
-    """Append packets, each with the id of its message, to the outbox. Return the last number."""
+    """Append packets to the outbox, each with the id of its message (0 for none). Return the number of the last one.
+
+    Return 0 if there are no packets.
+    """
     last = {target: link(connection, target).last_sent for target in {packet.target for packet, _ in packets}}
     rows = []
     seq = 0
@@ -59,7 +62,7 @@ def append(connection: Connection, packets: Sequence[tuple[NewPacket, int]], at:
 
 
 def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
-    """Store the changes of received packets, except the messages themselves."""
+    """Store the changes by a batch of received packets, except its messages, which must be stored already."""
     _insert_origins(connection, batch)
     for number, recipient, receipt in batch.receipts:
         connection.execute(queries.UPDATE_DELIVERY, _delivery_values(number, recipient, receipt))
@@ -76,7 +79,10 @@ def apply(connection: Connection, batch: ReceivedBatch, at: float) -> None:
 
 
 def _insert_origins(connection: Connection, batch: ReceivedBatch) -> None:
-    """Store the origins of received messages, and pending receipts for those that bounced at an ended agent."""
+    """Store the origins of received messages and threads.
+
+    Also add a pending receipt for each delivery that bounced because its recipient has ended.
+    """
     new_origins, new_threads, bounced = [], [], []
     for received in batch.messages:
         message, origin = received.outgoing.message, received.origin
@@ -112,7 +118,7 @@ def _delivery_values(number: int, recipient: int, receipt: DeliveryReceipt) -> d
 
 
 def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-    """Return message, sender and recipient of each delivery on its way to a host.
+    """Return the ids of message, sender and recipient of each delivery that a host has not acknowledged.
 
     `include_arrived` adds the deliveries that are queued on that host.
     """
@@ -134,7 +140,10 @@ def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> 
 
 
 def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float, why: str) -> None:
-    """Bounce deliveries, by message and recipient. Those that are not in a packet yet will not be sent."""
+    """Bounce deliveries, given as pairs of message and recipient, for the reason `why`.
+
+    Those that are not in a packet yet are not sent any more.
+    """
     for message, recipient in bounced:
         values = {"agent": recipient, "number": message, "stage": "bounced", "bounced": at, "why": why}
         connection.execute(queries.UPDATE_DELIVERY, values)
@@ -146,7 +155,10 @@ def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float
 
 
 def empty_packets(connection: Connection, host: str, numbers: Sequence[int]) -> None:
-    """Empty the packets of messages to a host. They keep their numbers, because the host may come back."""
+    """Empty the packets to a host that contain one of the messages `numbers`.
+
+    The empty packets are still sent, because the numbers of the packets to a host have no gaps.
+    """
     connection.execute(
         update(outbox)
         .where(outbox.c.target == host, outbox.c.kind == MESSAGE, outbox.c.message.in_(numbers))
@@ -155,7 +167,7 @@ def empty_packets(connection: Connection, host: str, numbers: Sequence[int]) -> 
 
 
 def forget(connection: Connection, host: str) -> None:
-    """Delete the packets to a host, and the pending messages and receipts for it."""
+    """Delete the packets to a host, and the pending rows of messages and receipts for it."""
     connection.execute(delete(outbox).where(outbox.c.target == host))
     of_host = select(origins.c.message).where(origins.c.host == host)
     connection.execute(delete(pending).where(pending.c.kind == RECEIPT, pending.c.message.in_(of_host)))

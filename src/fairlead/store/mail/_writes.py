@@ -1,4 +1,4 @@
-"""Changes to the mail tables, each within a transaction of the caller."""
+"""Changes to the mail tables. Each is made within a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _QUEUED_MESSAGE = PreparedStatement(queries.QUEUED_MESSAGE)
 _MARK_SHOWN = PreparedStatement(queries.UPDATE_DELIVERY, ("stage", "shown", "event", "event_id", "why"))
 _LAST_MESSAGE = "last_message"
 MAY_REPEAT = "it may have been shown before"
-"""The `why` of a delivery that was queued again because its reader was killed while it printed."""
+"""The `why` of a queued delivery that the recipient may have seen already. The message is shown with a remark."""
 
 
 def save_agents(connection: Connection, changed: Sequence[Agent], former: Sequence[Alias]) -> None:
-    """Store agents and their former names."""
+    """Store agents, and former names and session ids. Both replace existing ones with the same key."""
     for batch in batches([agent.id for agent in changed]):
         connection.execute(delete(agents).where(agents.c.id.in_(batch)))
     connection.execute(insert(agents), [agent_row(agent) for agent in changed])
@@ -51,21 +51,21 @@ def save_agents(connection: Connection, changed: Sequence[Agent], former: Sequen
 
 
 def subscribe(connection: Connection, topic: str, agent: int) -> None:
-    """Subscribe an agent to a topic, after all others."""
+    """Subscribe an agent to a topic, as the latest of all subscriptions, also if it was subscribed before."""
     unsubscribe(connection, topic, agent)
     last = connection.execute(select(func.max(subscriptions.c.number))).scalar_one() or 0
     connection.execute(insert(subscriptions).values(topic=topic, agent=agent, number=last + 1))
 
 
 def unsubscribe(connection: Connection, topic: str, agent: int) -> None:
-    """Remove an agent from a topic."""
+    """Remove the subscription of an agent to a topic, if there is one."""
     connection.execute(delete(subscriptions).where(subscriptions.c.topic == topic, subscriptions.c.agent == agent))
 
 
 def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage]) -> dict[int, QueueSize]:
     """Insert messages and deliveries, and mark the deliveries that they answer or notify about.
 
-    Return how many deliveries left the queue of each agent that has answered.
+    Return how many answered deliveries left the queue of each answering agent. Agents without any are left out.
     """
     if not outgoing:
         return {}
@@ -88,14 +88,14 @@ def insert_messages(connection: Connection, outgoing: Sequence[OutgoingMessage])
 
 
 def end_agents(connection: Connection, numbers: Iterable[int], at: float, reason: str) -> None:
-    """Mark agents as ended, and bounce their queued deliveries."""
+    """Mark agents as ended, and bounce their queued deliveries for `reason`."""
     for number in numbers:
         connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": at})
         connection.execute(queries.UPDATE_QUEUED, {"agent": number, "stage": "bounced", "bounced": at, "why": reason})
 
 
 def revive_agent(connection: Connection, number: int) -> QueueSize:
-    """Mark an agent as alive, and queue its bounced deliveries again. Return the size of the new queue."""
+    """Mark an agent as alive, and queue its bounced deliveries again. Return how many these are."""
     row = connection.execute(queries.BOUNCED_COUNTS, {"agent": number}).one()
     connection.execute(queries.UPDATE_AGENT, {"agent": number, "ended": 0.0})
     connection.execute(queries.UPDATE_BOUNCED, {"agent": number, "stage": "queued", "bounced": 0.0, "why": ""})
@@ -103,9 +103,10 @@ def revive_agent(connection: Connection, number: int) -> QueueSize:
 
 
 def show(connection: Connection, agent: int, limit: int, shown: dict[str, Any], *, urgent_only: bool) -> list[Message]:
-    """Mark the first queued deliveries of an agent as shown, and return their messages in order.
+    """Mark the first queued deliveries of an agent as shown, and return their messages, oldest first.
 
-    With `urgent_only`, these are the urgent messages, and the messages that are queued before them in their threads.
+    `shown` are the new values of their columns. With `urgent_only`, only urgent messages are shown, and those that are
+    queued before them in their threads.
     """
     if urgent_only:
         numbers = _first_urgent(connection, agent, limit)
@@ -130,7 +131,11 @@ def _first_urgent(connection: Connection, agent: int, limit: int) -> list[int]:
 
 
 def requeue(connection: Connection, event_id: str, bounce_reason: str, *, may_repeat: bool) -> dict[int, QueueSize]:
-    """Queue the deliveries again that an event has shown. Those to an agent that has ended bounce."""
+    """Queue the deliveries again that were shown at an event and not read since. Return how many, by agent.
+
+    Those to an agent that has ended bounce for `bounce_reason` instead, and are not counted. With `may_repeat`, the
+    next `show` marks the messages as possible repeats.
+    """
     requeued: dict[int, QueueSize] = {}
     reset = {"shown": 0.0, "event": "", "event_id": None}
     for row in connection.execute(queries.SHOWN_AT_EVENT, {"at_event": event_id}).all():
@@ -145,7 +150,10 @@ def requeue(connection: Connection, event_id: str, bounce_reason: str, *, may_re
 
 
 def mark_read(connection: Connection, agent: int, number: int, at: float) -> Stage | None:
-    """Mark a delivery as read, unless it was read or answered before, and return its previous stage."""
+    """Mark a delivery as read, unless it is read or answered already.
+
+    Return its previous stage; `None` if there is no such delivery.
+    """
     parameters = {"agent": agent, "message": number}
     previous: Stage | None = connection.execute(queries.STAGE, parameters).scalar_one_or_none()
     if previous in {"queued", "shown", "bounced"}:
@@ -154,7 +162,7 @@ def mark_read(connection: Connection, agent: int, number: int, at: float) -> Sta
 
 
 def delete_messages(connection: Connection, numbers: Sequence[int]) -> None:
-    """Delete messages with their deliveries. Their ids are never reused."""
+    """Delete messages with their deliveries and origins. Their ids are never reused."""
     for batch in batches(numbers):
         connection.execute(delete(deliveries).where(deliveries.c.message.in_(batch)))
         connection.execute(delete(messages).where(messages.c.id.in_(batch)))
@@ -164,18 +172,18 @@ def delete_messages(connection: Connection, numbers: Sequence[int]) -> None:
 
 
 def save_last_deleted(connection: Connection, number: int) -> None:
-    """Store the highest id of all deleted messages. New messages get higher ids."""
+    """Store `number` as the highest id of all deleted messages. New messages get higher ids."""
     connection.execute(delete(counters).where(counters.c.name == _LAST_MESSAGE))
     connection.execute(insert(counters).values(name=_LAST_MESSAGE, value=number))
 
 
 def delete_empty_threads(connection: Connection) -> None:
-    """Delete the local numbers of other hosts' threads that have no messages left."""
+    """Delete the rows of other hosts' threads that have no messages left here."""
     connection.execute(delete(threads).where(~exists().where(messages.c.thread == threads.c.thread)))
 
 
 def last_deleted(connection: Connection) -> int:
-    """Return the highest id of all deleted messages."""
+    """Return the highest id of all deleted messages; 0 if none was deleted."""
     return connection.execute(queries.COUNTER, {"counter": _LAST_MESSAGE}).scalar_one_or_none() or 0
 
 
@@ -188,9 +196,10 @@ def delete_agents(connection: Connection, numbers: Sequence[int]) -> None:
 
 
 def _mark_answered(connection: Connection, outgoing: OutgoingMessage) -> QueueSize:
-    """Mark the message that is replied to as answered, and earlier requests of the reply's recipients in the thread.
+    """Mark the deliveries that a reply answers.
 
-    Return how many deliveries left the queue of the agent that answers.
+    These are the delivery of the message that is replied to, and those of earlier requests of the reply's recipients in
+    the thread. Return how many of them left the queue of the agent that answers.
     """
     agent, message = outgoing.answered_by, outgoing.message
     parameters = {

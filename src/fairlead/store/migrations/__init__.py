@@ -1,1 +1,1 @@
-"""Upgrades of older databases: one file per step, in `versions`. A released step never changes."""
+"""Upgrades of older databases. Each step is a file in `versions`, which never changes after its release."""

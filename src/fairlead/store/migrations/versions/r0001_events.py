@@ -1,4 +1,4 @@
-"""Revision 1: events, how their commands ended, the daemon's records, and the journal position."""
+"""Revision 1: events, the results of their commands, the daemon's records, and the journal position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Create the four tables."""
+    """Create the tables of events, results of commands, daemon records and positions, with their indexes."""
     _create_events()
     op.create_table(
         "dones",

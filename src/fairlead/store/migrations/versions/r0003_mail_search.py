@@ -1,4 +1,4 @@
-"""Revision 3: an index of three letters each for the search in mail. Messages from before are added to it later."""
+"""Revision 3: a trigram index for the search in mail. The daemon adds the messages that exist already."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _CREATE = (
 
 
 def upgrade() -> None:
-    """Create the index, empty: a large one takes minutes to fill, which the daemon does while it runs."""
+    """Create the index, and mark the existing messages as not indexed.
+
+    The daemon adds them while it runs, because that can take minutes.
+    """
     connection = op.get_bind()
     if connection.dialect.name != "sqlite":
         return

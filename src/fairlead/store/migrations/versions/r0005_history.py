@@ -1,4 +1,4 @@
-"""Revision 5: the history of sessions, what they cost, and the index for the search in it."""
+"""Revision 5: the history of sessions, with their costs and texts, and the index for the search in these texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FROM events WHERE session != '' GROUP BY session
 
 
 def upgrade() -> None:
-    """Create the tables, and add the sessions of the events that are stored. Their texts are not searched."""
+    """Create the tables, and add the sessions of the events that are stored, but not the texts of these events."""
     op.create_table(
         "history_sessions",
         sa.Column("session", sa.Text, primary_key=True),

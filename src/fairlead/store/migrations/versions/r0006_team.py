@@ -27,7 +27,7 @@ _TRIGGERS = (
 
 
 def upgrade() -> None:
-    """Add where an agent is, the tables of what is on its way, and the triggers that fill them."""
+    """Add the host of an agent, the tables of packets and hosts, and the triggers that fill `team_pending`."""
     op.add_column("mail_agents", sa.Column("host", sa.Text, nullable=False, server_default=""))
     op.add_column("mail_agents", sa.Column("remote", sa.Integer, nullable=False, server_default="0"))
     _create_parcels()
