@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from daemon.daemon_home import FAIRLEAD, scratch_home
+
+from fairlead.cli.support.daemon_client import start_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,3 +59,17 @@ def test_where_none_is_wanted_it_says_so(home: DaemonHome, command: str) -> None
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("fairlead: no daemon is running")
     assert home.daemons() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.EACCES, "; make it writable, or set FAIRLEAD_HOME to a folder that is"),
+        (errno.EEXIST, "; it must be a folder: remove what is there, or set FAIRLEAD_HOME"),
+        (errno.ENOTDIR, "; it must be a folder: remove what is there, or set FAIRLEAD_HOME"),
+        (errno.ENOSPC, ""),
+    ],
+)
+def test_a_folder_that_keeps_a_daemon_from_starting_is_named_with_what_to_do(number: int, advice: str) -> None:
+    told = str(start_failure(OSError(number, os.strerror(number), "/home/user/state")))
+    assert told == f"the daemon cannot be started: /home/user/state: {os.strerror(number)}{advice}"
