@@ -12,7 +12,7 @@ from sessions.fake_client import START, make
 
 from fairlead.events import Event, to_payload
 from fairlead.journal import Caller, EventRecord
-from fairlead.sessions import AttentionNeeded, Idle, Registry, Session, Working, rebuild, restore, snapshot
+from fairlead.sessions import AttentionNeeded, Idle, Registry, Session, Working, apply_record, restore, snapshot
 
 SESSIONS = st.sampled_from(["s1", "s2", "s3"])
 AGENTS = st.sampled_from(["a1", "a2", "a3"])
@@ -170,17 +170,17 @@ class RegistryMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """The journal gives the same registry."""
-        records = [
-            EventRecord(
+        registry = Registry()
+        for number, (event, at, caller) in enumerate(self.sent):
+            record = EventRecord(
                 id=str(number),
                 at=at,
                 event=event.event_name,
                 caller=caller,
                 payload=msgspec.Raw(msgspec.json.encode(to_payload(event))),
             )
-            for number, (event, at, caller) in enumerate(self.sent)
-        ]
-        assert rebuild(records).by_id == self.registry.by_id
+            apply_record(registry, record)
+        assert registry.by_id == self.registry.by_id
 
 
 RegistryMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

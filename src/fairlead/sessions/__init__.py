@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         Task,
         Working,
     )
-    from fairlead.sessions._snapshot import SnapshotError, apply_record, rebuild, restore, snapshot
+    from fairlead.sessions._snapshot import SnapshotError, apply_record, restore, snapshot
     from fairlead.sessions._status_line import MAX_STATUS_BYTES, STATUS_LINE, line_of
     from fairlead.sessions.transitions._apply import apply
     from fairlead.sessions.transitions._subagents import transcript_of
@@ -125,7 +125,6 @@ __all__ = [
     "project_of",
     "public",
     "question_of",
-    "rebuild",
     "reconcile",
     "restore",
     "snapshot",
@@ -208,7 +207,6 @@ __getattr__ = lazy_exports(
         "_snapshot": (
             "SnapshotError",
             "apply_record",
-            "rebuild",
             "restore",
             "snapshot",
         ),
