@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions.fake_client import IDLE, START, THINKING, FakeClient, make
 
-from fairlead.journal import Caller, DaemonRecord, EventRecord
+from fairlead.journal import Caller, EventRecord
 from fairlead.sessions import (
     AttentionNeeded,
     Registry,
     SavedRegistryError,
     Working,
+    apply_record,
     encode_registry,
-    rebuild_registry,
     restore_registry,
 )
 from fairlead.sessions import _changes as changes_module
@@ -24,7 +24,6 @@ from fairlead.sessions import _registry as registry_module
 
 if TYPE_CHECKING:
     from fairlead.events import Event
-    from fairlead.journal import Record
 
 # -- subagents -----------------------------------------------------------------------------------------
 
@@ -384,12 +383,14 @@ def test_invalid_snapshots_are_refused(data: bytes) -> None:
 
 
 def test_records_that_cannot_be_parsed_are_skipped() -> None:
-    records: list[Record] = [
-        DaemonRecord(at=START, what="started"),
+    records = [
         EventRecord(id="1", at=START, event="PreToolUse"),
         EventRecord(id="2", at=START, event="SessionStart", session="s"),
     ]
-    assert rebuild_registry(records).by_id == {}
+    registry = Registry()
+    for record in records:
+        apply_record(registry, record)
+    assert registry.by_id == {}
 
 
 def test_a_registry_with_any_text_can_be_encoded() -> None:

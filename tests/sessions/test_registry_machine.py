@@ -18,8 +18,8 @@ from fairlead.sessions import (
     Registry,
     Session,
     Working,
+    apply_record,
     encode_registry,
-    rebuild_registry,
     restore_registry,
 )
 
@@ -179,17 +179,17 @@ class RegistryMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """The journal gives the same registry."""
-        records = [
-            EventRecord(
+        registry = Registry()
+        for number, (event, at, caller) in enumerate(self.sent):
+            record = EventRecord(
                 id=str(number),
                 at=at,
                 event=event.event_name,
                 caller=caller,
                 payload=msgspec.Raw(msgspec.json.encode(to_payload(event))),
             )
-            for number, (event, at, caller) in enumerate(self.sent)
-        ]
-        assert rebuild_registry(records).by_id == self.registry.by_id
+            apply_record(registry, record)
+        assert registry.by_id == self.registry.by_id
 
 
 RegistryMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         SavedRegistryError,
         apply_record,
         encode_registry,
-        rebuild_registry,
         restore_registry,
     )
     from fairlead.sessions._session import (
@@ -140,7 +139,6 @@ __all__ = [
     "project_of",
     "public_session",
     "question_of",
-    "rebuild_registry",
     "reconcile",
     "restore_registry",
     "subagents_of",
@@ -222,7 +220,6 @@ __getattr__ = lazy_exports(
         "_saved_registry": (
             "SavedRegistryError",
             "apply_record",
-            "rebuild_registry",
             "restore_registry",
             "encode_registry",
         ),

@@ -13,10 +13,7 @@ from fairlead.sessions._registry import Registry
 from fairlead.sessions._session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fairlead.events import Event
-    from fairlead.journal import Record
 
 FORMAT = 1
 """The version of the format. Other versions are not read: the registry is rebuilt from the journal."""
@@ -60,15 +57,6 @@ def restore_registry(data: bytes, revision: int = 0) -> Registry:
     registry.pop_changed()
     registry.start_times.update(document.starts)
     registry.shared_pids.update(document.shared)
-    return registry
-
-
-def rebuild_registry(records: Iterable[Record], revision: int = 0) -> Registry:
-    """Rebuild the registry from records of the journal. Other records, and unreadable ones, are skipped."""
-    registry = Registry(revision)
-    for record in records:
-        if isinstance(record, EventRecord):
-            apply_record(registry, record)
     return registry
 
 
