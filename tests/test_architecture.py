@@ -90,6 +90,7 @@ HEAVY_MODULES = {
 MAX_MODULES = 16
 """Modules side by side in one package, `__init__` not counted."""
 MAX_FILE_LINES = 400
+"""Lines of a file without its docstrings: nobody should have to shorten one because of its length."""
 MAX_FUNCTION_LINES = 50
 
 
@@ -228,7 +229,8 @@ def test_no_package_has_too_many_modules() -> None:
 
 
 def test_files_and_functions_are_small() -> None:
-    too_long = [f"{module.name}: {module.lines} lines" for module in modules() if module.lines > MAX_FILE_LINES]
+    sizes = {module.name: module.lines - docstring_lines(module.tree) for module in modules()}
+    too_long = [f"{name}: {size} lines" for name, size in sizes.items() if size > MAX_FILE_LINES]
     for module in modules():
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -236,6 +238,13 @@ def test_files_and_functions_are_small() -> None:
                 if lines > MAX_FUNCTION_LINES:
                     too_long.append(f"{module.name}.{node.name}: {lines} lines")
     assert too_long == []
+
+
+def docstring_lines(tree: ast.Module) -> int:
+    texts = (
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+    return sum((text.end_lineno or text.lineno) - text.lineno + 1 for text in texts)
 
 
 def test_the_launcher_is_small() -> None:
