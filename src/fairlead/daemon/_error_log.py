@@ -18,7 +18,7 @@ _MIN_INTERVAL = 10.0
 
 
 class ErrorLog:
-    """Writes the daemon's own records."""
+    """Writes records about the daemon itself to the journal."""
 
     def __init__(self, journal: Journal, metrics: Metrics, version: str) -> None:
         self._journal = journal
@@ -27,12 +27,15 @@ class ErrorLog:
         self._last_printed = -_MIN_INTERVAL
 
     def report(self, message: str) -> None:
-        """Record an error. Raises nothing."""
+        """Count an error, and write it to the journal. Raises nothing."""
         self._metrics.error_count += 1
         self.record(message)
 
     def record(self, message: str) -> None:
-        """Record a message about the daemon itself. Raises nothing."""
+        """Write a message about the daemon itself to the journal. Raises nothing.
+
+        If the journal cannot be written, the message is printed to stdout, at most once in ten seconds.
+        """
         record = DaemonRecord(at=time(), what=message, pid=os.getpid(), version=self._version)
         try:
             self._journal.append(record)

@@ -34,7 +34,10 @@ class InstalledCode:
         self._last_seen: dict[str, Stamp] = self._stamps
 
     def has_changed(self) -> bool:
-        """Return whether the code on the disk has changed, and its installation has ended."""
+        """Return whether the code on the disk has changed and its installation has ended.
+
+        An installation has ended if the files are the same as at the call before. Reads the disk.
+        """
         now = dict(_python_files(self._folder))
         is_settled, self._last_seen = now == self._last_seen, now
         if not self._contents:
@@ -60,7 +63,7 @@ class InstalledCode:
 
 
 async def replace_when_changed(code: InstalledCode, shutdown: Shutdown) -> None:
-    """Request a shutdown once the code has changed."""
+    """Compare the code every second, and request a shutdown once it has changed."""
     while not shutdown.reason:
         await asyncio.sleep(_INTERVAL)
         if await asyncio.to_thread(code.has_changed):
@@ -68,7 +71,10 @@ async def replace_when_changed(code: InstalledCode, shutdown: Shutdown) -> None:
 
 
 def _python_files(folder: str, below: str = "") -> Iterator[tuple[str, Stamp]]:
-    """Yield the modules of a package, by their path in it, with their stamps. Unreadable modules are left out."""
+    """Yield the path in the package and the stamp of each module below a folder. Unreadable modules are left out.
+
+    `below` is the path of the folder in the package, with a slash at its end; "" for the package itself.
+    """
     try:
         entries = list(os.scandir(folder))
     except OSError:

@@ -17,7 +17,7 @@ _INTERVAL = 2.0
 
 
 class JournalSettings:
-    """Reads the settings at intervals."""
+    """Reads the journal settings every two seconds, and applies them."""
 
     def __init__(self, errors: ErrorLog, store: StoreProcess) -> None:
         self._errors = errors
@@ -25,7 +25,7 @@ class JournalSettings:
         self._is_reported = False
 
     def read(self) -> None:
-        """Read the settings, and apply them to all later records."""
+        """Read the settings, and apply them to all later records. A broken policy is reported once."""
         try:
             self._store.retain(apply_journal_settings())
             self._is_reported = False
@@ -33,7 +33,7 @@ class JournalSettings:
             self._report(error)
 
     async def run_forever(self) -> None:
-        """Read the settings at intervals."""
+        """Call `read` every two seconds, in a thread."""
         while True:
             await asyncio.sleep(_INTERVAL)
             try:

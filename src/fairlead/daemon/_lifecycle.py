@@ -36,7 +36,10 @@ class AlreadyRunning(DaemonError):
 
 
 def make_private_folder(folder: str) -> None:
-    """Create a folder that only this user can access, or restrict an existing one."""
+    """Create a folder that only this user can access, or restrict an existing one.
+
+    Raises `DaemonError` if it cannot be created or belongs to another user.
+    """
     try:
         make_private(folder)
         link, status = os.lstat(folder), os.stat(folder)
@@ -52,9 +55,10 @@ def make_private_folder(folder: str) -> None:
 
 @contextmanager
 def single_instance(folder: str, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of the daemon.
+    """Hold the lock of the daemon, a file in the runtime folder `folder`, within the block.
 
-    Waits up to `timeout` seconds if another daemon is shutting down. Does not wait for one that keeps running.
+    Waits up to `timeout` seconds for a daemon that is shutting down, but not for one that keeps running. Raises
+    `AlreadyRunning` if another daemon still holds the lock then, and `DaemonError` if the file cannot be created.
     """
     make_private_folder(folder)
     path = f"{folder}/daemon.lock"
@@ -117,7 +121,10 @@ class SocketFile:
 
 @contextmanager
 def listening(path: str) -> Iterator[SocketFile]:
-    """Listen at a path. Binds another path and renames it, so that no client finds a socket that is not ready."""
+    """Listen at a path within the block. Raises `DaemonError` if that is not possible.
+
+    The socket is bound to another path, which is then renamed, so that no client finds a socket that is not ready.
+    """
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
         limit = f"at most {MAX_SOCKET_PATH} bytes"
         raise DaemonError(f"{path}: too long for a socket, {limit}; set FAIRLEAD_HOME to a shorter one")
@@ -146,7 +153,7 @@ def listening(path: str) -> Iterator[SocketFile]:
 
 
 def rotate_log(log: str) -> None:
-    """Start a new log and keep the old one beside it, if stderr is the log and it has become large."""
+    """Start a new log and keep the old one as `LOG.old`, if stderr is the log and it is larger than 1 MiB."""
     with suppress(OSError):
         status = os.fstat(2)
         if status.st_size <= _MAX_LOG_SIZE or not os.path.samestat(status, os.stat(log)):

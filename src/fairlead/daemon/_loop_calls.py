@@ -18,9 +18,10 @@ _TIMEOUT = 2.0
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args: object) -> T:
-    """Call a function in the event loop, and return its result. Raises `DaemonNotResponding` if the loop has ended.
+    """Call a function in the event loop from another thread, and return its result or raise its exception.
 
-    A coroutine would need a task, and another iteration of the loop.
+    Raises `DaemonNotResponding` if the loop has ended, or if there is no result within two seconds; the function may
+    still be called then. `work` is no coroutine, which would need a task and another iteration of the loop.
     """
     done: Future[T] = Future()
 

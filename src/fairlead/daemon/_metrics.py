@@ -27,7 +27,7 @@ MAX_LAG = 0.05
 
 
 class Metrics(EventExtension):
-    """Counters. Several threads write them without a lock: a count that is lost in a race does no harm."""
+    """The daemon's counters. Several threads write them without a lock: a count that is lost in a race does no harm."""
 
     def __init__(self) -> None:
         self.started_at = monotonic()
@@ -44,7 +44,7 @@ class Metrics(EventExtension):
         self.blocked = 0
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:  # noqa: ARG002 - the interface has it
-        """Count an event by its name and verdict."""
+        """Count an event by its name and verdict, and add its duration to the histogram."""
         key, counts = (record.event, record.verdict), self._counts
         if key not in counts and len(counts) >= _MAX_NAMES:
             key = "other", record.verdict
@@ -54,7 +54,7 @@ class Metrics(EventExtension):
         self._histogram_counts[bisect_left(_BUCKETS, record.seconds)] += 1
 
     def add_lag(self, seconds: float) -> None:
-        """Record how late the event loop was."""
+        """Record how many seconds the event loop was late."""
         self.lag = max(self.lag, seconds)
         self.blocked += seconds > MAX_LAG
 
@@ -64,7 +64,10 @@ class Metrics(EventExtension):
         return sum(self._counts.values())
 
     def text(self, *, version: str, memory: int, more: Mapping[str, float]) -> str:
-        """Return all counters and the gauges in `more`, in Prometheus' text format."""
+        """Return all counters and the gauges in `more`, in Prometheus' text format.
+
+        `memory` is in bytes. The names in `more` lack the prefix `fairlead_`.
+        """
         return "".join(f"{line}\n" for line in self._lines(version, memory, more))
 
     def _lines(self, version: str, memory: int, more: Mapping[str, float]) -> Iterator[str]:

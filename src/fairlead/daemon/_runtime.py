@@ -104,7 +104,7 @@ class Daemon:
             self.tracker.apply_queued()
 
     def started(self, addresses: list[str]) -> None:
-        """Record that the daemon answers from now on."""
+        """Record that the daemon answers at these addresses from now on."""
         self._addresses = addresses
         self.errors.record(f"started: {' and '.join(addresses)}")
 
@@ -122,19 +122,25 @@ class Daemon:
         self._journal.close()
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
-        """Make a hook wait after the commands of its event: for a person's answer, or for mail."""
+        """Return the reply that makes a hook wait after the commands of its event: for a person's answer, or for mail.
+
+        `stdout` is what the hook must print in any case. `wakes`: it is a hook that only wakes the agent (`--wake`).
+        """
         if request.event == "PermissionRequest":
             return self.answers.resume(payload, request, stdout)
         return self.idle.resume(payload, request, stdout, wakes=wakes)
 
     def take_spool(self) -> None:
-        """Record the events that reached no daemon."""
+        """Record the events that reached no daemon, from the spool."""
         self.recorder.take_spool(self.store.has_event)
 
     # -- status ----------------------------------------------------------------------------------------
 
     def events_of(self, session: str, limit: int) -> list[SessionEvent]:
-        """Return the last events of a session, the newest first. Waits a little for a store that is behind."""
+        """Return the last events of a session, the newest first.
+
+        Waits a little for a store that is behind, and returns no events if it does not answer.
+        """
         return self.store.events(session, limit)
 
     def idle_seconds(self) -> float:

@@ -35,10 +35,10 @@ DEFAULT_IDLE = 1800.0
 """Seconds without an event after which the daemon stops; the next event starts another."""
 
 _GRACEFUL_SHUTDOWN = 5
-"""Seconds that requests in progress have at the end."""
+"""Seconds that a shutdown waits for requests in progress."""
 _LAST_LOOK = 0.02
-"""Seconds between removing the socket and the end of accepting. The signal and uvicorn's next look at `should_exit` may
-be handled one after the other: those who connected before would not be seen, and their connections be reset."""
+"""Seconds between removing the socket and the end of accepting. Without them, connections that were made just before
+the socket was removed could be reset instead of accepted."""
 _LAG_INTERVAL = 0.1
 _MINUTE = 60.0
 _SPOOL_INTERVAL = 0.25
@@ -55,13 +55,16 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
     idle: float = DEFAULT_IDLE
     port: int | None = None
-    """The port of an additional loopback socket, for callers with the token; 0 means any free port."""
+    """The port of an additional loopback socket, for callers with the token; 0 means any free port, `None` none."""
     lock_timeout: float = 0.0
     """Seconds to wait for an older daemon to exit."""
 
 
 def run(options: ServerOptions, ready: Callable[[str], None]) -> None:
-    """Run until shutdown is requested or the daemon is idle for too long. `ready` is called with the addresses."""
+    """Run until shutdown is requested or the daemon is idle for too long.
+
+    `ready` is called once with the addresses, in one text. Raises `DaemonError` if the daemon cannot run.
+    """
     if own := os.environ.get("FAIRLEAD_HOME"):
         os.environ["FAIRLEAD_HOME"] = os.path.abspath(own)
     folder = runtime_folder()

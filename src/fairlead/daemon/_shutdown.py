@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Shutdown:
-    """A request to shut down, which can be made once. Belongs to the event loop."""
+    """The request to shut down. Only the first one has an effect. Not thread-safe: it is used in the event loop."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -17,7 +17,7 @@ class Shutdown:
         self._callbacks: list[Callable[[], None]] = []
 
     def request(self, reason: str) -> None:
-        """Stop answering new requests, finish those in progress, and exit."""
+        """Call the callbacks, which make the daemon accept no more requests, finish those in progress, and exit."""
         if not self.reason:
             self.reason = reason
             for callback in self._callbacks:

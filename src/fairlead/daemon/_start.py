@@ -27,7 +27,10 @@ _KEPT_PREFIXES = ("FAIRLEAD_", "LC_", "XDG_")
 
 
 def start_on_demand() -> None:
-    """Start a daemon unless that was tried a moment ago. Raises nothing: the event is answered already."""
+    """Start a daemon unless that was tried in the last ten seconds, or the environment has `NO_DAEMON_VARIABLE`.
+
+    Raises nothing: the event is answered already.
+    """
     if os.environ.get(NO_DAEMON_VARIABLE):
         return
     with suppress(OSError):
@@ -38,7 +41,11 @@ def start_on_demand() -> None:
 
 
 def start_daemon(*options: str) -> int:
-    """Start a daemon in a session of its own, and return its pid. Its output goes to `daemon_log_file()`."""
+    """Start a daemon in a process session of its own, and return its pid without waiting for it to answer.
+
+    `options` are those of `fairlead.daemon.command`. The output goes to `daemon_log_file()`. Raises `OSError` if the
+    daemon cannot be started.
+    """
     path = daemon_log_file()
     make_private(os.path.dirname(path))
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -55,7 +62,7 @@ def start_daemon(*options: str) -> int:
 
 
 def daemon_log_file() -> str:
-    """Return the log file of a daemon that was started in the background."""
+    """Return the path of the log file of a daemon that was started in the background."""
     return f"{state_folder()}/daemon.log"
 
 

@@ -18,7 +18,10 @@ _LAST_PORT = 65535
 
 
 def main(args: Sequence[str]) -> int:
-    """Run until shutdown: `[--on-demand] [--idle SECONDS] [--port N]`. Returns the exit code."""
+    """Run until shutdown: `[--on-demand] [--idle SECONDS] [--port N]`. Returns the exit code.
+
+    With `--on-demand` the code is 0 even if the daemon cannot run, and a daemon that runs already is no error.
+    """
     on_demand = "--on-demand" in args
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # our parent may ignore it, and git's exit code would be lost
     try:
@@ -35,7 +38,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def read_options(args: Sequence[str]) -> tuple[float | None, int | None]:
-    """Parse `--idle` and `--port`; `None` for an option that is not given."""
+    """Return the values of `--idle` (seconds) and `--port`; `None` for one that is not given. Raises `UsageError`."""
     given: dict[str, str] = {}
     rest = iter(args)
     for word in rest:

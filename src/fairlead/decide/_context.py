@@ -50,11 +50,11 @@ class PolicyContext:
         self.layers = layers
         self.warnings = warnings
         self.broken = broken
-        """Why no policy could be loaded although there is a file."""
+        """Why no policy could be loaded although there is a file; `None` if nothing is wrong."""
         self.acting = tuple([layer for layer in layers if layer.trusted and layer.runs_commands])
         """The layers whose commands run and whose texts are shown: only files that are trusted."""
         self.lists_hooks = any(layer.policy.hooks for layer in layers)
-        """Whether a policy file lists hook files. It need not be trusted if they are."""
+        """Whether a policy file lists hook files. A policy file that is not trusted counts: the hook files may be."""
         self._planned: frozenset[str] | None = None
         self._notifications: Notifications | Literal[False] | None = False
         self._rules: Policy | None = None
@@ -181,9 +181,9 @@ def _broken(error: PolicyError) -> PolicyContext:
 
 
 def idle_settings(event: Event, policy: PolicyContext, environ: Mapping[str, str]) -> IdleSettings:
-    """Return how the agent of an event waits when it is idle.
+    """Return how the agent of an event waits when it is idle; `stay` is "no" if its client cannot wait in that way.
 
-    The nearest file that sets this decides, or else the environment.
+    The nearest policy file that sets `mail.stay` decides, or else the variable `FAIRLEAD_STAY` in `environ`.
     """
     if event.session_id == DOCTOR_SESSION:
         return IdleSettings()

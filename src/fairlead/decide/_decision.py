@@ -25,7 +25,7 @@ _CHANGES_FOLDER = r"[ \t]*(?:pwd|cd(?:[ \t]+[\w./~-]+)?)(?:[ \t]*(?:&&|;)[ \t]*p
 class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output so far, and what the caller has to do before it can answer.
 
-    Each of those that decide an event makes one: the policy, the user's own hooks, every extension of the daemon. They
+    Everything that decides an event makes one: the policy, the user's own hooks, every extension of the daemon. They
     merge into one. The daemon sends it to the launcher as JSON: the names on the wire are part of the protocol.
     """
 
@@ -37,9 +37,9 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     notifications: Notifications | None = field(default=None, name="notices")
     """How the user wants to be notified; `None` means not at all."""
     waits: bool = field(default=False, name="stays")
-    """If the agent may stop, it waits for mail instead."""
+    """Whether the hook waits if nothing blocks: at `Stop` for mail, at a permission request for a person's answer."""
     undoable: bool = field(default=False, name="mailed")
-    """The output marks something as shown, such as mail: the daemon must know whether it was printed."""
+    """Whether the output marks something as shown, such as mail: the daemon must know whether it was printed."""
 
     def merge(self, later: Decision) -> Decision:
         """Return this decision merged with a later one."""
@@ -59,7 +59,10 @@ NO_DECISION = Decision()
 
 
 def read_event(payload: bytes, kind: str, client: str = DEFAULT_CLIENT) -> Event:
-    """Parse the payload of a client's event. Raise `PayloadError`, or `UnknownEventError` for an unknown name."""
+    """Parse the payload of a client's event. `kind` is the event's name.
+
+    Raise `PayloadError`, `UnknownEventError` for an unknown name, or `UnknownClientError` for an unknown client.
+    """
     return client_named(client).parse(payload, kind)
 
 
@@ -73,8 +76,9 @@ def decide(
 ) -> Decision:
     """Ask the guards of the policy about an event, then plan the policy's commands.
 
-    `guards` may be `None` for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
-    `changes`. Without `may_wait`, raise `NeedsThread` instead of reading a policy above the files of a call.
+    `guards` may be `None` only for events outside of `GUARDED_EVENTS`. The files that a tool call changes are added to
+    `changes`. Without `may_wait`, raise `NeedsThread` instead of waiting, for example to read a policy above the files
+    of a call.
     """
     is_broken = policy.broken is not None and event.event_name == "PreToolUse"
     if event.event_name not in GUARDED_EVENTS or is_broken:

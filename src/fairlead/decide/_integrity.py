@@ -30,7 +30,10 @@ _MESSAGE = (
 
 
 def warn_without_daemon(event: Event, policy: PolicyContext, decision: Decision) -> Decision:
-    """Return a decision made without a daemon, with a message to the user about the checks that need a daemon."""
+    """Return a decision made without a daemon, with a message to the user if its event needs a check by the daemon.
+
+    Each of the two messages is shown once in a session.
+    """
     if isinstance(event, PreToolUse):
         return _warn_about_leases(event, policy, decision)
     if not isinstance(event, PostToolUse | PostToolUseFailure) or not _restores(policy):

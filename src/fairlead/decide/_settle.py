@@ -40,7 +40,7 @@ class StepResult(Struct, frozen=True, kw_only=True):
     step: Step
     status: StepStatus
     exit_code: int | None = None
-    """As a shell reports it: 128 plus the signal's number if a signal ended it."""
+    """As a shell reports it: 128 plus the signal's number if a signal ended it. `None` if it did not run to its end."""
     stdout: str = ""
     stderr: str = ""
     seconds: float = 0.0
@@ -138,6 +138,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     """Notifications for the user."""
     channels: tuple[str, ...] = ()
+    """The channels to which the notes are sent."""
     results: tuple[StepResult, ...] = ()
 
 
@@ -146,7 +147,7 @@ def settle(
 ) -> Settled:
     """Merge the results of a decision's commands into its output.
 
-    `cancelled` is the reason if the commands were ended early. A gate then denies.
+    `cancelled` is the reason if the commands were ended early, else `None`. If they were, a gate denies.
     """
     output, log = decision.output, tuple(f"fairlead: {line}" for line in decision.log)
     status: Status = "success"
@@ -185,10 +186,10 @@ def verdict_of(output: HookOutput) -> Verdict:
 
 
 def plan_outcome(plan: Plan, results: tuple[StepResult, ...]) -> tuple[HookOutput, tuple[str, ...]]:
-    """Return the output, and lines for stderr, that the results of a plan's commands lead to.
+    """Return the output and the lines for stderr that follow from the results of a plan's commands.
 
     If several commands that ran in parallel block, the first of them in the plan decides. The client reads the reason
-    of a block from stderr, so nothing is logged there then. At `Stop` the reason is in the JSON, so there is a log.
+    of a block from stderr, so a block has no lines. At `Stop` the reason is in the JSON, so there may be lines.
     """
     log = [*plan.log, *(failure_log(plan, result) for result in results if result.failed)]
     blocking = next((result for result in results if blocks(plan, result)), None)
@@ -242,10 +243,10 @@ def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> Hoo
 
 
 def begin_unchecked_stop(plan: Plan) -> HookOutput | None:
-    """Count a plan that another process has to run and settle. Return the output if too many were never settled.
+    """Count a plan of `Stop` that another process has to run and settle.
 
-    Settling a plan resets the count. So an agent whose check can never be run is prevented from stopping `maxBlocks`
-    times.
+    Returns an output that lets the agent stop if `maxBlocks` plans in a row were never settled, else `None`. So an
+    agent whose check can never be run is prevented from stopping `maxBlocks` times. Settling a plan resets the count.
     """
     from fairlead.decide import _stop_counter
 
@@ -266,7 +267,7 @@ def _unchecked(session_id: str) -> str:
 
 
 def _worktree_output(results: tuple[StepResult, ...]) -> HookOutput:
-    """Take the path of the new worktree from the last line that its command printed."""
+    """Return the output with the path of the worktree, the last line that its command printed. Blocks without one."""
     (result,) = results
     lines = [line.strip() for line in result.stdout.splitlines() if line.strip()]
     if not lines:

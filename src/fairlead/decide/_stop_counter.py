@@ -1,4 +1,4 @@
-"""Counts how often in a row a session was kept from stopping, in a file for each: each hook is a new process."""
+"""Counts how often in a row a session was kept from stopping. Each session has a file: each hook is a new process."""
 
 from __future__ import annotations
 

@@ -37,12 +37,16 @@ class HookCause(msgspec.Struct, frozen=True, kw_only=True):
     """Which of the hooks has decided an event, and which has failed: for the journal."""
 
     decided_by: str = ""
-    """The hook, or the file, whose answer counts."""
+    """The hook, or the file, whose answer counts; "" if no hook has decided."""
     failure: HookFailed | None = None
     """The first failure that blocks nothing."""
 
     def recorded(self, event: Event, verdict: Verdict, reason: str) -> tuple[Verdict, str, str]:
-        """Return the verdict, the reason and the hook for the journal, which would not show a failure otherwise."""
+        """Return the verdict, the reason and the hook to record in the journal.
+
+        At an event that cannot be blocked, a failure makes the verdict `failed`. Elsewhere a failure is only recorded
+        if there is neither a reason nor a hook.
+        """
         failure, hook = self.failure, self.decided_by
         if failure is None:
             return verdict, reason, hook
@@ -61,7 +65,7 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     """The part of the caller's environment that hooks see."""
     is_blocked: bool = False
-    """The guards have blocked it: only hooks that observe are called."""
+    """Whether the guards have blocked it. If so, only hooks that observe are called."""
 
 
 def ask_user_hooks(
@@ -71,9 +75,9 @@ def ask_user_hooks(
     ask: AskHooks,
     changes: list[FileChange] | None = None,
 ) -> tuple[Decision, HookCause]:
-    """Ask the hooks of each policy file, nearest first. `guards` check an input that the hooks have rewritten.
+    """Ask the hooks of each policy file, the nearest file first.
 
-    `changes` then contains the files that the rewritten call changes.
+    If they rewrite the input, `guards` check it, and `changes` is filled anew with the files that the call changes.
 
     A hook file that is not trusted, and hooks that give no answer, deny at an event that can be blocked. The events of
     `fairlead doctor`, which must have no side effects, reach no hook.

@@ -27,7 +27,10 @@ def execute(
     cancellation: CancellationToken | None = None,
     deadline: float | None = None,
 ) -> Settled:
-    """Run the commands of a decision, unless it blocks already, and send its notifications."""
+    """Run the commands of a decision, unless it blocks already, and send its notifications.
+
+    `payload` is the stdin of the commands, `deadline` (`time.monotonic()`) applies to all of them together.
+    """
     settled = _settled(event, payload, decision, cancellation, deadline)
     if settled.notes:
         from fairlead.notify import send
@@ -38,7 +41,7 @@ def execute(
 
 
 def commands_record(event_id: str, settled: Settled, exit_code: int, seconds: float) -> CommandsRecord:
-    """Return the journal's record of the results of an event's commands."""
+    """Return the journal's record of the results of an event's commands, which took `seconds` in all."""
     return CommandsRecord(
         id=event_id,
         at=time(),

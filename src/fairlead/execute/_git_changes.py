@@ -14,7 +14,10 @@ _BASE = "HEAD@{24.hours.ago}"
 
 
 class FileChanges:
-    """The changed files of each folder. Asks git once for each folder, on first use."""
+    """The changed files of each folder. Asks git once for each folder, on first use.
+
+    `deadline` is a time of `time.monotonic()`.
+    """
 
     def __init__(self, deadline: float, cancellation: CancellationToken) -> None:
         self._deadline = deadline
@@ -22,7 +25,10 @@ class FileChanges:
         self._known: dict[str, list[str] | None] = {}
 
     def match(self, folder: str, patterns: tuple[str, ...], *, loose: bool = False) -> bool:
-        """Return whether a changed file of the folder matches one of the gitignore patterns."""
+        """Return whether a changed file of the folder matches one of the gitignore patterns.
+
+        Returns `True` as well if git fails or a pattern is invalid.
+        """
         if folder not in self._known:
             self._known[folder] = self._list_changes(folder)
         changed = self._known[folder]

@@ -68,7 +68,7 @@ def encode_steps(
 ) -> bytes | None:
     """Return a plan for the launcher; `None` if only Python can run it. `input_` is the stdin of its steps.
 
-    Without `is_wanted`, no step is skipped.
+    `is_wanted` returns whether a step runs; without it, no step is skipped.
     """
     if not 0 < len(plan.steps) <= MAX_STEPS or any(step.notify for step in plan.steps):
         return None
@@ -154,7 +154,7 @@ class _OutputReader:
 
 
 def read_report(data: bytes) -> Report:
-    """Parse a report. Raises `BadReport`."""
+    """Parse a report. Raises `BadReport` if it is invalid."""
     try:
         return _read_report(data)
     except (ValueError, TypeError, msgspec.DecodeError) as error:

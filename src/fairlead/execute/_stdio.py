@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def read_stdin(kind: str) -> bytes:
-    """Read the payload, at most one byte more than its limit, which shows that it is too large."""
+    """Read the payload of the event `kind`, at most one byte more than its limit, which shows that it is too large.
+
+    Raise `UsageError` if stdin is closed or a terminal, `PayloadError` if it cannot be read.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{kind} reads its payload from stdin, e.g. fairlead {kind} < payload.json")
     try:
@@ -24,7 +27,10 @@ def read_stdin(kind: str) -> bytes:
 
 
 def write_answer(stdout: int, text: bytes, exit_code: int, event: Event) -> int:
-    """Print the whole answer and return its exit code. If that fails, return a code that blocks a gated event."""
+    """Write the complete answer to the file descriptor `stdout`, and return its exit code.
+
+    If that fails, return a code that blocks an event which can be blocked.
+    """
     try:
         while text:
             text = text[os.write(stdout, text) :]

@@ -22,7 +22,8 @@ class NotAPerson(AnswerError):
 def find_answerer(pid: int, by: str) -> Answerer:
     """Return the person behind a process. Raises `NotAPerson` below an agent's session, or if the process has ended.
 
-    If the process has ended before it could be inspected, its parent is unknown, so the answer is refused.
+    If the process has ended before it could be inspected, its parent is unknown, so the answer is refused. `by` is the
+    program that the person uses (`Answerer.by`).
     """
     client = client_above(_environment(pid), pid) if pid else None
     if client is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Consent = Literal["allow", "deny"]
 
 MAX_REASON = 2000
-"""The maximum length of a reason, and of an answer to a question."""
+"""The maximum length of a reason, and of an answer to a question, in characters."""
 DENIED = "The user denied this request."
 """The reason of a denial for which the person gives none."""
 
@@ -101,7 +101,7 @@ class Answerer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def question_about(event: PermissionRequest, *, event_id: str, project: str, asked: float, seconds: float) -> Question:
-    """Return the question of an event, with a new id."""
+    """Return the question of an event, with a new id. It expires `seconds` after the time `asked`."""
     client = client_or_default(event.client)
     return Question(
         id=_new_id(),
@@ -142,7 +142,7 @@ def chosen_texts(choices: Sequence[Choice], texts: Sequence[str]) -> list[str]:
 
 
 def _chosen(choice: Choice, text: str) -> str:
-    """Return an option, several with commas, or the text itself, which is another answer than the options."""
+    """Return the chosen option, several with commas, or the text itself if it is none of the options."""
     text = text.strip()
     if not text:
         raise AnswerError(f"nothing is chosen for {one_line(choice.question, 60)!r}")
@@ -154,7 +154,7 @@ def _chosen(choice: Choice, text: str) -> str:
 
 
 def _option(choice: Choice, text: str) -> str | None:
-    """Return the option with a text or number; None if there is none."""
+    """Return the option with a text or number, counted from 1; `None` if there is none."""
     for option in choice.options:
         if option.casefold() == text.casefold():
             return option

@@ -72,7 +72,10 @@ class _PendingQuestion:
 
 
 class AnswerService:
-    """The open questions of this daemon. Belongs to the event loop; any thread may call `ask_user` and `observe`."""
+    """The open questions of this daemon.
+
+    Used in the event loop; `ask_user`, `resume` and `observe` may be called in any thread.
+    """
 
     def __init__(self, tracker: SessionTracker, recorder: EventRecorder) -> None:
         self._tracker = tracker
@@ -87,7 +90,7 @@ class AnswerService:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_shutting_down = False
         self.on_change: Callable[[], None] = lambda: None
-        """Called when there is a first question, and when there is none any more."""
+        """Called when there is a first question, and when there is none any more. In any thread, under a lock."""
 
     @property
     def is_needed(self) -> bool:
@@ -105,7 +108,10 @@ class AnswerService:
     def ask_user(
         self, event: PermissionRequest, request: HookRequest, seconds: float, stdout: bytes = b""
     ) -> HookReply:
-        """Open a question, and return the reply that makes its hook wait for an answer."""
+        """Open a question, and return the reply that makes its hook wait for an answer.
+
+        The question is over after `seconds`. `stdout` is what the hook prints in any case.
+        """
         project = request.caller.project
         question = question_about(event, event_id=request.id, project=project, asked=time(), seconds=seconds)
         token = f"{TOKEN_PREFIX}{token_urlsafe(16)}"
@@ -121,7 +127,10 @@ class AnswerService:
         return HookReply(WAIT, token=token, milliseconds=int(seconds * 1000))
 
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes) -> HookReply:
-        """Make the hook of a question wait, after the caller has run the commands of the event."""
+        """Make the hook of a question wait, after the caller has run the commands of the event.
+
+        If a person may no longer answer outside of the client, the reply only has `stdout`.
+        """
         event = client_named(request.client).parse(payload, request.event)
         settings = load_user_wide().attention
         if not isinstance(event, PermissionRequest) or not settings.answer:
@@ -129,11 +138,14 @@ class AnswerService:
         return self.ask_user(event, request, settings.answer_timeout, stdout)
 
     def issued(self, token: str) -> bool:
-        """Return whether a token belongs to a hook that waits for an answer."""
+        """Return whether a token has the prefix of those for questions. The question may be over, or unknown."""
         return token.startswith(TOKEN_PREFIX)
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
-        """Wait until the question is over. Returns the person's answer, or an empty reply if there is none."""
+        """Wait until the question is over. Returns the person's answer, or a reply without a decision if there is none.
+
+        Returns an error reply for an unknown token, and when the daemon shuts down.
+        """
         pending = self._pending.get(token)
         if pending is None or pending.reply is not None:
             return error_reply(NOT_FOUND, "unknown token")
@@ -168,7 +180,7 @@ class AnswerService:
         return pending.reply.result()
 
     def _has_continued(self, pending: _PendingQuestion) -> bool:
-        """Return whether the session has stopped waiting for the user, because it was answered in the client."""
+        """Return whether the session has ended, or has stopped waiting for the user: it was answered in the client."""
         session = self._tracker.get(pending.question.session_id)
         if session is None:
             return False
@@ -199,8 +211,9 @@ class AnswerService:
     async def answer(self, question_id: str, answer: PersonAnswer, answerer: Answerer) -> Question:
         """Write the answer of a person to the journal, and pass it on to the waiting hook.
 
-        Returns once the answer is sent: from then on it arrives, even if the daemon is killed. Raises
-        `UnknownQuestion` if the question is not open, and `AnswerError` if the answer does not fit.
+        Returns the question once the answer is sent: from then on it arrives, even if the daemon is killed. Raises
+        `UnknownQuestion` if the question is not open, and `AnswerError` if the answer does not fit or cannot be
+        recorded.
         """
         pending = self._open(question_id)
         output = output_of(pending.event, pending.question, answer)
@@ -225,7 +238,7 @@ class AnswerService:
         raise UnknownQuestion(f"no open question has the id {question_id!r}: {outcome}; see fairlead answer")
 
     def on_sent(self, token: str) -> None:
-        """Record that the reply to a hook was sent, or that the hook has ended."""
+        """End the wait of `answer`: the reply to the hook was sent or the hook has ended."""
         if (sent := self._answered.pop(token, None)) is not None:
             sent.set()
 
@@ -251,7 +264,7 @@ def _done(answer: PersonAnswer) -> str:
 
 
 def _merged(first: bytes, second: bytes) -> bytes:
-    """Merge two JSON outputs of a hook: the output of other hooks, and the decision."""
+    """Merge two JSON outputs of a hook: the output of other hooks, and the decision, which takes precedence."""
     if not first:
         return second
     try:

@@ -110,7 +110,7 @@ class CommandCall(NamedTuple):
 
     request: CommandRequest
     ask: Callable[[DaemonRequest, float], Response]
-    """Makes a request, and blocks for at most the given seconds."""
+    """Makes a request, and blocks for at most the given seconds. Raises `DaemonNotResponding` when they are over."""
     answers: dict[str, Response]
     """By path: responses for which the command has already waited."""
     started_at: float
@@ -124,7 +124,7 @@ class CommandOutput(NamedTuple):
     stdout: bytes
     stderr: bytes
     mail_id: str = ""
-    """The id of mail in the output. The mail counts as shown only if the launcher gives a receipt."""
+    """The id of mail in the output, or "". The mail counts as shown only if the launcher gives a receipt."""
 
 
 def parse_command_request(data: bytes) -> CommandRequest | None:
@@ -184,16 +184,19 @@ class CommandService:
         self._threads = ThreadPoolExecutor(_THREADS, "commands")
         self._waiting: dict[str, _Waiting] = {}
         self.app: Application | None = None
-        """The daemon's own routes. None until they are created."""
+        """The daemon's own routes. `None` until they are created."""
         self.answer_in_thread: Callable[[str, str, bytes, int], tuple[int, bytes] | None] = lambda *_: None
-        """Returns the status and the JSON for a request of a process; `None` if only the routes can answer it."""
+        """Returns the HTTP status and the JSON for a request; `None` if only the routes can answer it.
+
+        Takes the method, the path, the body and the pid of the process that asks.
+        """
 
     def close(self) -> None:
-        """Wait for the commands in progress."""
+        """Wait for the commands in progress. Those that have no thread yet are cancelled."""
         self._threads.shutdown(cancel_futures=True)
 
     async def reply(self, request: CommandRequest, peer: int) -> HookReply:
-        """Run a command for the process `peer`, and return its output.
+        """Run a command for the process with the pid `peer`, and return its output.
 
         With any other status than 200, 202 and 303 the caller runs the command itself.
         """
@@ -271,7 +274,7 @@ class CommandService:
         return HookReply(WAIT, token=token, milliseconds=int(wanted.seconds * 1000) + 1)
 
     async def _ask(self, asked: DaemonRequest, peer: int, gone: asyncio.Event) -> Response:
-        """Call one of the daemon's routes on behalf of a process. `gone` is set if the process disconnects."""
+        """Call one of the daemon's routes on behalf of the process `peer`. `gone` is set when it disconnects."""
         assert self.app is not None, "there are no routes yet"  # set before the socket is opened
         path, _, query = asked.path.partition("?")
         exchange = _Exchange(asked.body, gone)

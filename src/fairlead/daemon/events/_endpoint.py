@@ -46,9 +46,10 @@ _THREADS = 4
 _LONG_THREADS = 32
 """Threads for events that wait for the user's own code: long waits must not delay other events."""
 _TOKEN_LIFETIME = 10.0
-"""Seconds within which a launcher asks for the reply that it was told to wait for."""
+"""Seconds within which a launcher has to ask for the reply that it was told to wait for."""
 _MAX_WAIT = 120_000
-"""Milliseconds that a launcher then waits: longer than the hooks of several policies take to load and to answer."""
+"""Milliseconds that a launcher waits for that reply: longer than the hooks of several policies take to load and to
+answer."""
 
 
 class HookEndpoint:
@@ -76,12 +77,12 @@ class HookEndpoint:
         self._threads = ThreadPoolExecutor(_THREADS, "events")
         self._long_threads = ThreadPoolExecutor(_LONG_THREADS, "long-events")
         self._promised: dict[str, tuple[asyncio.Task[HookReply], Callable[[str], None]]] = {}
-        """Replies by the token of the launcher that waits for them."""
+        """Token → the reply that a launcher waits for, and the function that undoes what the reply has marked."""
         self._last_active = monotonic()
         self.in_progress = 0
 
     def reply_in_loop(self, request: HookRequest, payload: bytes) -> HookReply | None:
-        """Return the reply if it is known to be quick; `None` means to `await reply_in_thread(...)`."""
+        """Return the reply if the request can be handled in the event loop; `None` means to use `reply_in_thread`."""
         if request.home != self._own_home or request.caller.version != self._version:
             declined = self._decline(request)
             if declined is not None:
@@ -102,7 +103,7 @@ class HookEndpoint:
         return reply
 
     async def reply_in_thread(self, request: HookRequest, payload: bytes) -> HookReply:
-        """Return the reply of an event that is handled in a thread."""
+        """Handle an event or a report in a thread, and return the reply. If that fails, it is an error reply."""
         try:
             if request.is_report:
                 return await self._in_thread(self._settler.settle, request, payload)
@@ -134,7 +135,7 @@ class HookEndpoint:
     def tell_to_wait(self, reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> HookReply:
         """Return a 303 that makes the launcher wait for `reply`, which takes longer than launchers wait by themselves.
 
-        `undo` is called with the id of the event if `reply` is not delivered.
+        `undo` is called with the `undo_id` of the reply if it is not delivered.
         """
         token = token_urlsafe(16)
         self._promised[token] = reply, undo
@@ -147,11 +148,11 @@ class HookEndpoint:
         return HookReply(WAIT, token=token, milliseconds=_MAX_WAIT)
 
     def issued(self, token: str) -> bool:
-        """Return whether a launcher was told to wait for a reply by this token."""
+        """Return whether `tell_to_wait` has issued a token that no launcher has used yet."""
         return token in self._promised
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
-        """Return the reply that a launcher was told to wait for."""
+        """Return the reply that belongs to a token, once it is there. Each token can be used once."""
         reply, undo = self._promised.pop(token)
         try:
             return await asyncio.shield(reply)
@@ -160,11 +161,11 @@ class HookEndpoint:
             raise
 
     def idle_seconds(self) -> float:
-        """Return for how long no event was handled."""
+        """Return for how many seconds no event was handled; 0 while one is handled in a thread."""
         return 0.0 if self.in_progress else monotonic() - self._last_active
 
     def close(self) -> None:
-        """Wait for the events in progress."""
+        """Wait for the events in progress. Cancels those for the user's hooks that have no thread yet."""
         self._threads.shutdown()
         self._long_threads.shutdown(cancel_futures=True)
 
@@ -197,7 +198,7 @@ class HookEndpoint:
 
 
 def _undo_later(reply: asyncio.Task[HookReply], undo: Callable[[str], None]) -> None:
-    """Undo what the event has marked as shown, once it is handled."""
+    """Call `undo` once an event is handled, because its reply cannot be delivered."""
 
     def on_done(done: asyncio.Task[HookReply]) -> None:
         if not done.cancelled() and done.exception() is None and done.result().undo_id:

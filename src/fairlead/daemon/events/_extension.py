@@ -76,21 +76,25 @@ class EventContext:
         """Whether this thread may wait: for the disk, a lock or git. If not, what has to wait raises `NeedsThread`."""
         self.payload = payload
         self.may_wait_long = may_wait_long
-        """Whether it may also wait for the user's own code. If not, an extension that has to raises `NeedsLongWait`."""
+        """Whether this thread may also wait for the user's own code. If not, what has to do so raises
+        `NeedsLongWait`."""
         self.has_waited_long = False
         """Whether an extension has waited for the user's own code."""
         self.is_blocked = False
         """Whether an extension that was asked earlier has blocked the event."""
         self.guards: Guards | None = None
-        """The compiled guards of the policy, once `PolicyGate` was asked."""
+        """The compiled guards of the policy; `None` until `PolicyGate` was asked, and on events without guards."""
         self.changes: list[FileChange] = []
-        """The files that a tool call changes according to the guards, once these were asked."""
+        """The files that a tool call changes according to the guards; empty until the guards were asked."""
         self.hook_cause: HookCause | None = None
-        """Which of the user's own hooks has decided or failed, once these were asked."""
+        """Which of the user's own hooks has decided or failed; `None` if none has, or until they were asked."""
         self.start_wait: StartWait | None = None
-        """Makes the launcher wait, if the event is not blocked. Set by the extension whose decision `waits`."""
+        """Takes the reply, and returns one that makes the launcher wait. Called unless the event is blocked.
+
+        Set by the extension whose decision `waits`.
+        """
         self.unchanged: object = None
-        """The project whose protected files were just found unchanged."""
+        """The project (`CheckedProject`) whose protected files were found unchanged in `needs_thread`."""
         self.tool_kind: ToolKind = "other"
         """The kind of the tool, on events about a tool call."""
         self.policy = policy if policy is not None else self._find_policy()
@@ -120,7 +124,11 @@ class EventExtension:
         return False
 
     def before_reply(self, context: EventContext) -> Decision | None:
-        """Decide an event before it is answered. Not called for a contributor if the event is blocked already."""
+        """Decide an event before it is answered; `None` means to add nothing.
+
+        Not called for a contributor if the event is blocked already. Raises `NeedsThread`, `NeedsLongWait` or
+        `NeedsCaller` if it cannot decide here.
+        """
 
     def after_record(self, record: EventRecord, event: Event | None) -> None:
         """Handle an event that was just recorded. `event` is `None` if it was not parsed in this process.
@@ -132,11 +140,14 @@ class EventExtension:
         """Handle the results of an event's commands, which were just recorded."""
 
     def undo(self, event_id: str) -> None:
-        """Undo what the reply has marked: it was not delivered, or another process has answered the event."""
+        """Undo what the reply has marked: it was not delivered, or another process has answered the event.
+
+        Called with the id of any event, also if this extension has marked nothing at it.
+        """
 
 
 class Subscribers(NamedTuple):
-    """The methods that are called before an event is answered, in the order of their extensions."""
+    """The methods that are called before an event of one tool is answered, in the order of their extensions."""
 
     tool_kind: ToolKind
     """The kind of the event's tool."""
@@ -161,7 +172,7 @@ class ExtensionRegistry:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the subscribers after an extension has changed the events that it wants."""
+        """Forget the cached lists of methods, because an extension was added or wants other events."""
         self._subscribers, self._observers = {}, {}
 
     def subscribers(self, event: Event, client: Client) -> Subscribers:
@@ -180,7 +191,7 @@ class ExtensionRegistry:
             extension.after_commands(record)
 
     def undo(self, event_id: str) -> None:
-        """Undo an event in every extension that has something to undo."""
+        """Call `undo` of every extension that implements it."""
         for extension in self._implementing("undo"):
             extension.undo(event_id)
 

@@ -57,7 +57,8 @@ class EventHandler:
     def handle_in_loop(self, request: HookRequest, payload: bytes) -> HookReply | None:
         """Handle an event in the event loop if that is faster than starting a thread; else return `None`.
 
-        It is faster for a small payload, a cached policy, and a folder in which events of this name were quick.
+        It is faster for a small payload, a cached policy, and a folder in which events of this name were quick. Raises
+        the same errors as `handle`, except `NeedsLongWait`.
         """
         client, size, key = request.known_client, len(payload), (request.cwd, request.event)
         if client is None or size > _MAX_LOOP_PAYLOAD or not self._durations.are_quick(key):
@@ -86,9 +87,9 @@ class EventHandler:
     ) -> HookReply:
         """Decide and record an event, and return the reply.
 
-        Raises `NeedsCaller` if only the caller's process can decide the event. Without `may_wait_long`, raises
-        `NeedsLongWait` if an extension has to wait for the user's own code; the second call then gets the `policy` of
-        that error.
+        Raises `NeedsCaller` if only the caller's process can decide the event, and `FairleadError` or `OSError` if it
+        cannot be decided or recorded. Without `may_wait_long`, raises `NeedsLongWait` if an extension has to wait for
+        the user's own code; the second call then gets the `policy` of that error.
         """
         try:
             client = request.known_client or client_named(request.client)
@@ -262,19 +263,22 @@ class _Durations:
         self._known: set[_EventKey] = set()
         """Folders and event names of which an event was handled in a thread before: the first event reads files."""
         self._slow: dict[_EventKey, tuple[float, float]] = {}
-        """Folders and event names whose last event was slow → until when such events are handled in threads, and for
-        how many seconds in all; 0 after the first slow one."""
+        """Folders and event names whose last event was slow → the time until which such events are handled in threads,
+        and the length of that pause in seconds, which is 0 after the first slow event."""
 
     def are_quick(self, key: _EventKey) -> bool:
         """Return whether an event may be handled in the event loop."""
         return key in self._known and not (self._slow and self._slow.get(key, _NEVER)[0] > monotonic())
 
     def delay_before(self, key: _EventKey) -> float | None:
-        """Return how long this thread was not scheduled so far, if the last event was slow."""
+        """Return `_run_delay()` if the last event with this key was slow; else `None`. `note` takes the result."""
         return _run_delay() if self._slow and key in self._slow else None
 
     def note(self, key: _EventKey, seconds: float, delay_before: float | None) -> None:
-        """Note how long an event took in the event loop. If other programs ran meanwhile, it was not slow."""
+        """Note how long an event took in the event loop. The time in which other programs ran does not count.
+
+        `delay_before` is what `delay_before()` returned before the event; `None` if the last event was not slow.
+        """
         if delay_before is not None:
             seconds -= _run_delay() - delay_before
         if seconds <= _MAX_LOOP_SECONDS:
@@ -298,7 +302,7 @@ class _Durations:
         self._slow[key] = monotonic() + pause, pause
 
     def forget(self, key: _EventKey) -> None:
-        """Handle the next event in a thread."""
+        """Have the next event with this key handled in a thread, as if it were the first."""
         self._known.discard(key)
 
 
@@ -333,7 +337,7 @@ def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookRep
 
 
 def _output_without_caller(event: Event, decision: Decision) -> HookOutput:
-    """Return the output of a decision whose commands cannot be run."""
+    """Return the output of a decision without running its commands. If it has any, a gate denies."""
     if decision.plan is not None and decision.plan.steps:
         text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
         return decision.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))

@@ -113,7 +113,7 @@ class UnixListener:
             self.serve(ready)
 
     def serve(self, ready: list[HookConnection]) -> None:
-        """Answer requests that have arrived. Those that are handled here are recorded by one write, then answered.
+        """Answer requests that have arrived. Those handled in the event loop are recorded by one write, then answered.
 
         The extensions handle the records after the replies: launchers wait only for the decision and its record.
         """
@@ -191,7 +191,7 @@ class HookConnection:
     def receive(self) -> bool:
         """Read the data that has arrived, and return whether a hook's request is complete.
 
-        Other requests are handled here.
+        Returns `False` as well for requests of other kinds, which it passes on: commands, waits, HTTP.
         """
         try:
             data = self._receive()
@@ -223,7 +223,7 @@ class HookConnection:
         return data if len(data) < _READ_SIZE else self._receive_more(data)
 
     def _receive_more(self, data: bytes) -> bytes:
-        """Return the data of a large request, with the rest that has arrived."""
+        """Return the data of a large request with what else has arrived."""
         parts = [data]
         with suppress(OSError):
             while len(parts[-1]) == _READ_SIZE and len(parts) < _MAX_READS:
@@ -277,7 +277,7 @@ class HookConnection:
     # -- replying --------------------------------------------------------------------------------------
 
     def decide(self) -> HookReply | None:
-        """Return the reply to the request that was received, if it is known to be quick."""
+        """Return the reply to the request that was received; `None` if it must be handled in a thread."""
         if self._request is None:
             return None
         try:
@@ -287,7 +287,10 @@ class HookConnection:
             raise
 
     def answer(self, reply: HookReply | None, unwritten: frozenset[str]) -> None:
-        """Send the reply; without one, or if the event is not recorded, handle the request in a thread."""
+        """Send the reply; without one, or if the event is not recorded, handle the request in a thread.
+
+        `unwritten` has the ids of the events that could not be recorded.
+        """
         if self._request is None:
             return
         request, payload = self._request

@@ -57,7 +57,7 @@ _MAX_LINES = 256
 
 
 class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One event to decide, without its payload."""
+    """The request to decide an event, or to settle its plan (`is_report`), without the payload."""
 
     event: str
     client: str = DEFAULT_CLIENT
@@ -66,15 +66,16 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     """The variables that the launcher passes on, as far as they are set."""
     launched: bool = False
-    """A launcher sent it, which always passes its variables on."""
+    """Whether a launcher sent it. Launchers always pass their variables on."""
     acks: bool = False
-    """The launcher acknowledges the reply when it is printed."""
+    """Whether the launcher acknowledges the reply when it is printed."""
     receipts: bool = False
-    """It acknowledges the reply with a receipt (`ipc.give_receipt`), which a later daemon can read as well."""
+    """Whether the launcher acknowledges the reply with a receipt (`ipc.give_receipt`), which a later daemon can read as
+    well."""
     runs_steps: bool = False
-    """The launcher can run the steps of a plan itself."""
+    """Whether the launcher can run the steps of a plan itself."""
     is_report: bool = False
-    """It is the report of a plan's results, not an event."""
+    """Whether it is the report of a plan's results, not an event."""
     caller: Caller = Caller()
     home: tuple[str, ...] = ()
     """The variables that determine the folders of a process, in the order of `FOLDER_VARIABLES`."""
@@ -83,24 +84,28 @@ class HookRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_read_strictly: bool = False
     """Whether the client's payloads are decoded by `fairlead.events.parse`, which accepts nothing but JSON."""
     client_folder: str = ""
-    """The client's own folder, if a variable moves it."""
+    """The client's own folder, if a variable moves it; else ""."""
     is_headless: bool = False
     """Whether the client runs without a user."""
 
 
 class HookReply(msgspec.Struct, frozen=True):
-    """The reply to one hook. The HTTP status says what to do: print it (200), run it (202), or wait for it (303)."""
+    """The reply to one hook.
+
+    The HTTP status says what to do: print it (200), run it (202), or wait for it (303). With any other status, the
+    launcher decides without this daemon.
+    """
 
     status: int
     exit: int = 0
-    """In a 202, the exit code if the plan cannot be carried out."""
+    """The hook's exit code; in a 202, the one if the plan cannot be carried out."""
     stdout: bytes = b""
-    """In a 202, the steps for the launcher, if it runs them itself, and the decision as JSON."""
+    """What to print; in a 202, the steps for the launcher, if it runs them itself, and the decision as JSON."""
     stderr: bytes = b""
     verdict: Verdict = "none"
     reason: str = ""
     undo_id: str = ""
-    """The event's id, if an extension must know that the reply was not delivered."""
+    """The id for `undo` if the reply is not delivered, mostly that of the event; "" if nothing has to be undone."""
     receipt: str = ""
     """The name of the receipt that the launcher gives when the reply is printed."""
     token: str = ""
@@ -177,7 +182,7 @@ def read_request(
 
 
 def read_target(name: str, query: bytes) -> tuple[str, str]:
-    """Return the event and the client that a request names."""
+    """Return the event and the client of a request, from the last part of its path and its query."""
     known = HookEvent.find(name)
     client = query.removeprefix(b"client=").decode("latin-1") if query.startswith(b"client=") else DEFAULT_CLIENT
     return known.value if known else name, client
@@ -195,7 +200,10 @@ def is_same_home(request: HookRequest, own: Mapping[str, str]) -> bool:
 
 
 def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """Return the variables that determine the folders of a process; FAIRLEAD_HOME may be relative to its folder."""
+    """Return the variables that determine the folders of a process, and "" for those that are not set.
+
+    FAIRLEAD_HOME, which may be relative to the working directory `cwd`, is made absolute.
+    """
     home = {name: env.get(name, "") for name in FOLDER_VARIABLES}
     if own := home["FAIRLEAD_HOME"]:
         home["FAIRLEAD_HOME"] = os.path.abspath(os.path.join(cwd, own))
@@ -203,7 +211,7 @@ def home_of(env: Mapping[str, str], cwd: str) -> dict[str, str]:
 
 
 def is_newer(theirs: str, ours: str) -> bool:
-    """Return whether a version is newer than another. An invalid version is not."""
+    """Return whether the version `theirs` is newer than `ours`. Parts that are not numbers are ignored."""
     return theirs != ours and _parts(theirs) > _parts(ours)
 
 
@@ -221,7 +229,7 @@ def _number(text: str | None) -> int:
 
 
 class NotHookRequest(Exception):
-    """A request that uvicorn must read."""
+    """A request that `RequestReader` does not read: it is of another kind, or in another form."""
 
 
 class _Target(NamedTuple):
@@ -243,7 +251,10 @@ class RequestReader:
         """Client → requests by their shared headers, as in `_Target.callers`."""
 
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
-        """Return the request and its payload; `None` while it is not complete. Raises `NotHookRequest`."""
+        """Return the request and its payload; `None` while it is not complete.
+
+        `data` is all that was read from the connection so far. Raises `NotHookRequest`.
+        """
         end = data.find(b"\r\n\r\n")
         if end < 0:
             if len(data) > _MAX_HEAD or not any(
@@ -294,13 +305,16 @@ def _is_length(text: bytes) -> bool:
 
 
 def parse_wait_request(data: bytes) -> tuple[str, bool] | None:
-    """Parse the request of a launcher that waits: the token, and whether it acknowledges the reply."""
+    """Parse the request of a launcher that waits: the token, and whether it acknowledges the reply.
+
+    Returns `None` for any other request.
+    """
     match = _WAIT.fullmatch(data)
     return None if match is None else (match[1].decode(), any(line in match[2] for line in _ACKS))
 
 
 def encode_reply(reply: HookReply, *, acks: bool = False) -> bytes:
-    """Return a reply in HTTP. With `acks`, the launcher is asked to acknowledge it."""
+    """Return the HTTP response for a reply. With `acks`, the launcher is asked to acknowledge it."""
     if reply is EMPTY_REPLY:
         return _ENCODED_EMPTY_REPLY
     return _encode(reply, acks=acks)

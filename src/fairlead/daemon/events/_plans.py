@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     from fairlead.policy import Plan, Step
 
     Resume = Callable[[bytes, HookRequest, bytes], HookReply]
-    """Makes an agent that may stop wait. Takes its payload, its request, and what must be printed at the end."""
+    """Returns the reply that makes a hook wait after its commands. Takes the payload, the request, and what the hook
+    must print in any case."""
 
 
 def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_id: str) -> HookReply:
-    """Return the reply that makes the caller run a plan. Raises `NeedsThread` in the event loop if that needs git."""
+    """Return the reply that makes the caller run a plan. Raises `NeedsThread` in the event loop if that needs git.
+
+    If the checks of a `Stop` could not be run many times in a row, the reply lets the agent stop instead. `undo_id` is
+    that of the reply.
+    """
     plan, request = decision.plan, context.request
     document = msgspec.json.encode(decision)
     is_blocking = plan is not None and would_block(plan)
@@ -74,7 +79,10 @@ class PlanSettler:
         self._resume = resume
 
     def settle_in_loop(self, request: HookRequest, data: bytes) -> HookReply | None:
-        """Settle in the event loop; return `None` if the user has to be notified, or the agent has to wait."""
+        """Settle a report in the event loop; return `None` if that takes a thread (`settle`).
+
+        It takes one if the user has to be notified or the hook has to wait. Raises `FairleadError` like `settle`.
+        """
         report = read_report(data)
         is_slow = report.decision.waits or report.decision.notifications is not None
         return None if is_slow else self._settle(request, report)

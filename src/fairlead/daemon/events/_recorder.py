@@ -46,7 +46,7 @@ recorded without their payloads: on a disk or machine that is too slow, the jour
 
 
 class EventRecorder:
-    """The one writer of events: from replies, from waits, and from the spool."""
+    """Writes all events to the journal, whether they come from launchers, from waits or from the spool."""
 
     def __init__(
         self,
@@ -56,11 +56,10 @@ class EventRecorder:
         errors: ErrorLog,
         store: StoreProcess,
     ) -> None:
-        """Write to this journal, which the store is filled from."""
         self._journal = journal
         self._store = store
         self._is_brief = False
-        """Payloads are left out, because the store is too far behind."""
+        """Whether payloads are left out, because the store is too far behind."""
         self._extensions = extensions
         self._metrics = metrics
         self._errors = errors
@@ -86,9 +85,10 @@ class EventRecorder:
             self._recent, self._is_loaded = recent, True
 
     def write(self, record: Record, event: Event | None = None) -> bool:
-        """Write a record unless the journal has it already. Returns whether it was written.
+        """Write a record unless the journal has it already, and pass it on. Returns whether it was written.
 
-        Raises `FairleadError` or `OSError` if it cannot be written.
+        If another process has answered its event, the extensions undo what they have marked at it. Raises
+        `FairleadError` or `OSError` if it cannot be written.
         """
         name = record_key(record)
         with self._lock:
@@ -127,7 +127,7 @@ class EventRecorder:
         self._pending = []
 
     def write_later(self, record: EventRecord, event: Event | None) -> None:
-        """Write the record of an event that is handled in the event loop; if records are collected, at `flush`."""
+        """Write the record of an event that is handled in the event loop: at `flush` after `collect`, else at once."""
         pending = self._pending
         with self._lock:  # the spool, in a thread, may have the same event
             is_new = pending is not None and self._recent.add_new(record.id)
@@ -137,7 +137,7 @@ class EventRecorder:
             self.write(record, event)
 
     def flush(self) -> frozenset[str]:
-        """Write the collected records. Return the ids of the events that could not be written."""
+        """Write the collected records. Return the ids of the events that could not be written, which are undone."""
         pending, self._pending = self._pending or [], None
         if not pending:
             return _NONE
@@ -211,7 +211,7 @@ class _RecentIds:
             self._newest_dropped = ids[0]
 
     def may_have_dropped(self, name: str) -> bool:
-        """Return whether an id may have been remembered once and was dropped since."""
+        """Return whether an id is not remembered, but may have been before it was dropped."""
         return name <= self._newest_dropped and name not in self._ids
 
     def __iter__(self) -> Iterator[str]:

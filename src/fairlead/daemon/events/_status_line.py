@@ -41,7 +41,10 @@ def _set_usage(tracker: SessionTracker, status: StatusLine, request: HookRequest
 
 
 def _session(status: StatusLine, request: HookRequest, now: float) -> Session:
-    """Return a session that no event has reported. Its process is unknown: a shell may have started the launcher."""
+    """Return the session of a status line, for the case that no event has reported it yet.
+
+    Its process is unknown: a shell may have started the launcher.
+    """
     return Session(
         id=status.session_id,
         client=clean_text(request.client),

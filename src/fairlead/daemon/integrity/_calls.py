@@ -56,11 +56,11 @@ class RunningCall:
         self.concurrent: list[CallDescription] = []
         """Other calls that ran at some time since it began."""
         self.is_checked = False
-        """The files were checked right before it began."""
+        """Whether the files were checked right before it began."""
         self.is_approved = False
-        """The user was asked about it."""
+        """Whether the user was asked about it."""
         self.task = ""
-        """The id of the background task in which it continues."""
+        """The id of the background task in which it continues; "" if there is none."""
         self.has_ended = False
 
     @property
@@ -117,7 +117,10 @@ class RunningCalls:
             return others
 
     def end(self, event: ToolEvent, task: str = "") -> RunningCall | None:
-        """Remove a call that has ended; one that became a background task may still change files."""
+        """Remove a call that has ended, and return it; `None` if it is unknown.
+
+        `task` is the id of the background task that it became, if any. Such a call may still change files.
+        """
         with self._lock:
             call = self._remove(call_key(event))
             if call is not None and task:
@@ -131,7 +134,10 @@ class RunningCalls:
         return bool(self._unfinished)
 
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
-        """Return unfinished calls that may have changed a file since the last check. Forget those that have ended."""
+        """Return the unfinished calls that may have changed files in these folders since the last check.
+
+        Those of them that have ended are forgotten.
+        """
         if not self._unfinished:
             return []
         with self._lock:
@@ -140,7 +146,7 @@ class RunningCalls:
             return concerned
 
     def end_blocked_call(self, event_id: str) -> None:
-        """Forget a call that was denied."""
+        """Forget a call that was denied, by the id of its `PreToolUse`."""
         with self._lock:
             for key in [key for key, call in self._running.items() if call.event_id == event_id]:
                 self._remove(key)
@@ -172,14 +178,17 @@ class RunningCalls:
                 call.has_ended = call.has_ended or call.session == session
 
     def end_tasks(self, session: str, running: frozenset[str] | None, ended: str = "") -> None:
-        """Note which background tasks of a session have ended: the task `ended`, or all that are not in `running`."""
+        """Note which background tasks of a session have ended: all that are not in `running`.
+
+        If `running` is `None`, only the task `ended` has ended.
+        """
         with self._lock:
             for call in self._unfinished:
                 is_over = call.task == ended if running is None else call.task not in running
                 call.has_ended = call.has_ended or (call.session == session and is_over)
 
     def _drop_stale(self, new: RunningCall) -> None:
-        """End the calls of an agent that its newer call shows to be over."""
+        """End the calls that an agent began before the latest prompt: its new call shows that they are over."""
         agent = new.session, new.agent_id
         self._mark_unfinished([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 

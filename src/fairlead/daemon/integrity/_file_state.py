@@ -36,11 +36,11 @@ class FileState(NamedTuple):
     content: bytes | None
     """The copy, if one is kept."""
     target: str | None
-    """Where a symbolic link leads."""
+    """Where a symbolic link leads; `None` for any other file."""
     followed: tuple[int, int] | None
-    """The change time and inode of the link's target."""
+    """The change time and inode of the link's target; `None` if there is none."""
     is_racy: bool
-    """It was read within a tick of the clock after a change: a further change may leave its times as they are."""
+    """Whether it was read within a tick of the clock after a change: a further one may leave its times as they are."""
 
 
 class DetectedChange(NamedTuple):

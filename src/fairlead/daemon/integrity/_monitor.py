@@ -36,11 +36,15 @@ class IntegrityMonitor:
         self._written = WrittenPaths()
         self._projects: dict[bytes, CheckedProject | None] = {}
         self._by_layers: dict[tuple[int, ...], tuple[Sequence[Layer], CheckedProject | None]] = {}
-        """The projects by the identities of the layers, which are loaded again for a while after a policy changed."""
+        """Identities of layers → the layers and their project. After a policy has changed, the same rules may be loaded
+        as new objects for a while."""
         self._lock = Lock()
 
     def needs_full_check(self, context: EventContext) -> bool:
-        """Return whether a call needs more than a quick check of few files. Reads no file."""
+        """Return whether a call needs more than a quick check of few files. Reads no file.
+
+        If it does not, `context.unchanged` is the project whose files are unchanged; `None` if nothing is checked.
+        """
         layers = context.policy.layers
         known = self._by_layers.get(tuple(map(id, layers)))
         if known is None:
@@ -54,7 +58,10 @@ class IntegrityMonitor:
         return False
 
     def project(self, context: EventContext) -> CheckedProject | None:
-        """Return the protected files of the policy of an event. The first call starts the search for them."""
+        """Return the protected files of the policy of an event; `None` if there are none, or none are to be checked.
+
+        The first call starts the search for them.
+        """
         layers = context.policy.layers
         ids = tuple(map(id, layers))
         known = self._by_layers.get(ids)
@@ -87,7 +94,10 @@ class IntegrityMonitor:
         ]
 
     def note_written_files(self, event: ToolEvent, paths: Sequence[str], cwd: str) -> None:
-        """Note that a file tool has ended, and what it wrote: these changes were allowed."""
+        """Note that a file tool has ended, and what it wrote: these changes were allowed.
+
+        `paths` may be relative to `cwd`.
+        """
         self.calls.end(event)
         for path in paths:
             dropped = self._written.add(os.path.join(cwd, path))
@@ -97,7 +107,11 @@ class IntegrityMonitor:
     def end_call(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
     ) -> tuple[CheckedProject, list[ReportedChange]] | None:
-        """Check the files after a call; return the findings, if there are any."""
+        """Check the files after a call. Returns the project and the findings; `None` if there are none.
+
+        The findings include those that are pending from earlier calls. `task` is the id of the background task that the
+        call became, or "". Changes are undone if the policy says so and this call is certain to be the cause.
+        """
         call = self.calls.end(event, task)
         project = call.project if call is not None else self.project(context)
         if project is None:

@@ -68,7 +68,7 @@ class ProtectedFileStates:
                 self._add(path)
 
     def state(self, path: str) -> FileState | None:
-        """Return the last known state of a file."""
+        """Return the last known state of a file; `None` for an unknown one."""
         return self._files.get(path)
 
     def find_changes(self) -> list[DetectedChange]:
@@ -94,7 +94,7 @@ class ProtectedFileStates:
         return not (self._changed_files() or self._changed_targets() or self._changed_folders())
 
     def refresh(self, path: str) -> FileState | None:
-        """Record the current state of a file as its known state, and return it."""
+        """Record the current state of a file as its known state, and return it; `None` if there is no file."""
         before = self._files.pop(path, None)
         self._links.discard(path)
         if before is not None and before.content is not None:

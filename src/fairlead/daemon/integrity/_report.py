@@ -47,7 +47,7 @@ class ReportedChange(NamedTuple):
     """The calls that may have made it."""
     is_restored: bool = False
     kept: str = ""
-    """The path of the changed version, which was replaced."""
+    """The path at which the changed version is kept; "" if none is."""
     problem: str = ""
     """Why it was not restored, although it should have been."""
 

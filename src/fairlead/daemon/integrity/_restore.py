@@ -25,15 +25,15 @@ class RestoreError(FairleadError):
 
 
 def kept_folder() -> str:
-    """Return the folder of the versions that were replaced."""
+    """Return the folder in which changed versions of restored files are kept."""
     return f"{state_folder()}/integrity"
 
 
 def restore(change: DetectedChange) -> str:
-    """Undo a change, and return where the other version is kept; "" if there is none.
+    """Undo a change, and return the path at which the changed version is kept; "" if there is none.
 
-    The other version is kept first. The file is then replaced by one rename. A file with several hard links is written
-    in place instead, because a new file would leave the other links as they are.
+    The changed version is kept first. The file is then replaced by one rename. A file with several hard links is
+    written in place instead, because a new file would leave the other links as they are. Raises `RestoreError`.
     """
     path, before = change.path, change.before
     if before is None:
@@ -68,7 +68,7 @@ def _restore_version(path: str, before: FileState, after: FileState | None) -> s
 
 
 def _keep(path: str, after: FileState) -> str:
-    """Copy the current version to Fairlead's own folder; if it cannot be copied, move it."""
+    """Copy the current version to `kept_folder()`, and return its new path. A special file or a folder is moved."""
     folder = kept_folder()
     os.makedirs(folder, mode=0o700, exist_ok=True)
     _drop_oldest(folder)

@@ -22,7 +22,7 @@ class LeaseFile:
         self.path = f"{self._folder}/{_NAME}"
 
     def read(self) -> tuple[Lease, ...]:
-        """Return the leases. Raises `OSError`, or `ValueError` after renaming a damaged file."""
+        """Return the leases; none without a file. Raises `OSError`, or `ValueError` after renaming a damaged file."""
         try:
             with open(self.path, "rb") as file:
                 content = file.read()

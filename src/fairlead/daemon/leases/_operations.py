@@ -35,7 +35,7 @@ class LeaseHeld(MailError):
 
 
 class TakeRequest(MailRequest, frozen=True, kw_only=True):
-    """Take leases."""
+    """A request to take leases."""
 
     paths: Annotated[_Paths, msgspec.Meta(min_length=1)]
     seconds: Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)] = _DEFAULT_SECONDS
@@ -46,14 +46,14 @@ class TakeRequest(MailRequest, frozen=True, kw_only=True):
 
 
 class ListRequest(MailRequest, frozen=True, kw_only=True):
-    """List leases."""
+    """A request to list leases."""
 
     here: bool = False
     """Whether to list only the leases of this host."""
 
 
 class ReleaseRequest(MailRequest, frozen=True, kw_only=True):
-    """End leases. Without a path, all leases of the caller end."""
+    """A request to end leases. Without a path, all leases of the caller end."""
 
     paths: _Paths = ()
 
@@ -65,7 +65,10 @@ class LeaseOperations:
         self._leases = leases
 
     def take(self, call: MailCall, request: TakeRequest) -> dict[str, Any]:
-        """Take leases on all paths, or on none. Raises `LeaseHeld` if other sessions hold conflicting leases."""
+        """Take leases on all paths, or on none. Raises `LeaseHeld` if other sessions hold conflicting leases.
+
+        Raises another `MailError` if the request is invalid, or if a lease cannot be stored here or on the relay.
+        """
         holder = _holder(call)
         try:
             wanted = [
@@ -99,7 +102,10 @@ class LeaseOperations:
         return {"leases": [self._document(lease, call) for lease in leases]}
 
     def release(self, call: MailCall, request: ReleaseRequest) -> dict[str, Any]:
-        """End leases. Raises `NotYours` for a lease of another session, unless the caller is the user."""
+        """End leases. Raises `NotYours` for a lease of another session, unless the caller is the user.
+
+        Raises `BadMessage` if there is no lease on a path. `told` in the document says whether the relay knows of it.
+        """
         in_force = self._leases.in_force()
         if request.paths:
             chosen = {lease.id: lease for text in request.paths for lease in self._named(call, text, request, in_force)}
@@ -112,7 +118,7 @@ class LeaseOperations:
         return {"leases": [self._document(lease, call) for lease in ended], "told": is_synchronized}
 
     def _named(self, call: MailCall, text: str, request: ReleaseRequest, in_force: Sequence[Lease]) -> list[Lease]:
-        """Return the leases on a path that the caller may end."""
+        """Return the leases on a path that the caller may end. Raises `BadMessage` or `NotYours` if there are none."""
         try:
             path, folder = lease_path(replace_surrogates(text), request.cwd)
         except LeaseError as error:

@@ -52,7 +52,7 @@ class RemoteLease(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the lease, by the clock of `now`."""
 
     def on(self, root: str, number: int) -> Lease:
-        """Return this lease as a lease on files of a checkout."""
+        """Return this lease as a lease on files of the checkout in the folder `root`, with the id `number`."""
         grant, left = self.grant, max(0.0, self.ends - now())
         base = root.rstrip("/")
         return Lease(
@@ -101,7 +101,8 @@ class RemoteLeases:
     def listed(self, folder: str) -> list[Lease]:
         """Return the leases that have not expired.
 
-        Those of the repository in which `folder` is are returned as leases on files of its checkout.
+        Leases of the repository around `folder` have the paths of its checkout. The paths of all other leases start
+        with the identity of their repository.
         """
         checkout = self.look_up(folder) if folder.startswith("/") else None
         project = checkout.project if checkout is not None else ""
@@ -143,7 +144,7 @@ class RemoteLeases:
         return known
 
     def below(self, folder: ResolvedPath) -> list[Lease]:
-        """Return the leases on files below a folder, in its own checkout and in cached checkouts below it."""
+        """Return the leases on files below a folder, in the checkout around it and in cached checkouts below it."""
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
         roots = {found.root: found for found in map(self.checkout, folder.names) if found is not None}
         for _, checkout in list(self._folders.values()):
@@ -156,7 +157,7 @@ class RemoteLeases:
         return LeaseTable(self._in_force(self._table(checkout).leases))
 
     def checkout(self, folder: str, *, may_wait: bool = True) -> Checkout | None:
-        """Return the checkout in which a folder is, from the cache if possible; None if there is none.
+        """Return the checkout in which a folder is, from the cache if possible; `None` if there is none.
 
         Without `may_wait`, raises `NeedsThread` if it is not cached.
         """
@@ -168,7 +169,7 @@ class RemoteLeases:
         return self.look_up(folder)
 
     def look_up(self, folder: str) -> Checkout | None:
-        """Return the checkout in which a folder is, and cache it."""
+        """Return the checkout in which a folder is, read from the disk; `None` if there is none. Caches the result."""
         if len(self._folders) >= _MAX_FOLDERS:
             self._folders = {}
         git = find_git_folders(folder)

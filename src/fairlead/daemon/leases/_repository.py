@@ -35,11 +35,11 @@ class Checkout(NamedTuple):
     project: str
     """The identity of the repository; empty if it has none."""
     why: str = ""
-    """The reason why it has no identity."""
+    """The reason why it has no identity; empty if it has one."""
 
 
 def find_checkout(root: str, git_folder: str) -> Checkout:
-    """Return a checkout with its identity, given its folder and the folder with the git configuration."""
+    """Return a checkout with its identity. `root` is its folder, `git_folder` the one with the git configuration."""
     entries = list(_entries(_read(f"{git_folder}/config")))
     named = [value for section, _, key, value in entries if (section, key) == ("fairlead", "project") and value]
     if named:

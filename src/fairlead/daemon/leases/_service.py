@@ -55,7 +55,7 @@ class LeaseService:
         self.table = LeaseTable()
         self._version = 0
         self.team: TeamLeaseClient | None = None
-        """None if this host is in no team."""
+        """`None` if this host is in no team."""
 
     # -- lifecycle -------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class LeaseService:
                 self._replace(LeaseTable(msgspec.structs.replace(lease, grant=None) for lease in self.table.leases))
 
     def release(self, leases: Sequence[Lease]) -> None:
-        """End leases."""
+        """End leases of this host. Raises `MailUnreachable` if that cannot be stored, for example on a full disk."""
         with self._lock:
             self._replace(self.table.without({lease.id for lease in leases}))
 
@@ -183,7 +183,7 @@ class LeaseService:
         return subagent is not None and subagent.ended is not None
 
     def name_of(self, holder: Holder) -> str:
-        """Return the current name of a holder, with the host if it is another one."""
+        """Return the current name of a holder; `NAME@HOST` if it is on another host."""
         if holder.host:
             return f"{holder.name}@{holder.host}"
         if not holder.session:
@@ -198,7 +198,7 @@ class LeaseService:
 
     @property
     def host_name(self) -> str:
-        """The name of this host in its team."""
+        """The name of this host in its team; "" without a team."""
         return "" if self.team is None else self.team.host_name
 
     def is_same_session(self, session: str, other: str) -> bool:
@@ -209,7 +209,7 @@ class LeaseService:
         return current is not None and session in {current.id, *current.previous}
 
     def session_has_ended(self, session: str) -> bool:
-        """Return whether a session has ended."""
+        """Return whether a session has ended; `False` for an unknown session."""
         current = self._tracker.current(session)
         return current is not None and current.ended is not None
 

@@ -40,14 +40,15 @@ class TeamLeaseClient(Protocol):
 
     @property
     def host_name(self) -> str:
-        """The name of this host."""
+        """The name of this host in the team."""
 
     def grant(
         self, wanted: Sequence[WantedLease], holder: Holder, replaced: Sequence[str], decide: Decide
     ) -> tuple[list[WantedLease], list[Lease]]:
         """Take leases on the relay. Returns the granted leases and the conflicting ones; one of the lists is empty.
 
-        They stay on the relay until `finish_grant` is called, even if this host does not hold them. Raises
+        `replaced` has the grant ids of leases of this host that the new ones replace; `decide` finds the conflicts. The
+        granted leases stay on the relay until `finish_grant` is called, even if this host does not hold them. Raises
         `RelayNeeded`.
         """
 
@@ -82,7 +83,10 @@ class _LocatedLease(NamedTuple):
         return self.checkout is not None and bool(self.checkout.project)
 
     def granted(self) -> WantedLease:
-        """Return the lease with a grant: its repository and path, as for all hosts. The relay sets its end."""
+        """Return the lease with a grant, which names its repository and its path there as all hosts know them.
+
+        The end of the grant is set later, by the relay's clock.
+        """
         assert self.checkout is not None, "it is shareable"
         wanted, root, project = self.wanted, self.checkout.root.rstrip("/"), self.checkout.project
         if wanted.folder:

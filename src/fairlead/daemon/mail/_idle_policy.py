@@ -68,7 +68,7 @@ class IdlePolicy:
 
     @staticmethod
     def settings(context: EventContext) -> IdleSettings:
-        """Return the settings that apply when the agent of an event stops. May raise `NeedsThread` in the event loop."""
+        """Return the settings that apply when the agent of an event stops. Raises `NeedsThread` in the event loop."""
         return idle_settings(context.event, context.policy, context.request.env)
 
     def may_stay(self, agent: Agent, context: EventContext) -> bool:

@@ -1,6 +1,6 @@
 """One connection to the relay: reads from it and writes to it, when it opens and repeatedly after that.
 
-Belongs to the thread of the team.
+Used only in the thread of the team.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ HOSTS_A_SECOND = 100
 _SNAPSHOT_READ_INTERVAL = 0.25
 """The minimum number of seconds between two reads of the other hosts' snapshots. It is longer in a large team."""
 _SNAPSHOT_INTERVALS: dict[SnapshotKind, float] = {"agents": 0.5, "sessions": 2.0}
-"""The minimum number of seconds between two snapshots of this host."""
+"""The minimum number of seconds between two snapshots of a kind that this host publishes."""
 _URGENT_INTERVAL = 0.2
-"""The same interval if a question to a person has changed."""
+"""The minimum number of seconds between two snapshots `sessions` if a question to a person has changed."""
 
 
 class TeamConnection:
@@ -80,7 +80,7 @@ class TeamConnection:
         """Snapshots that may have changed since they were published, and whose interval is not over yet."""
 
     def open(self) -> None:
-        """Read everything, because notifications were lost while there was no connection."""
+        """Send and read everything, because notifications were lost while there was no connection."""
         self._read_all()
         self._leases.open(self)
 
@@ -130,7 +130,10 @@ class TeamConnection:
         self._read_registry()
 
     def certify(self, name: str, status: MemberStatus, fingerprint: str) -> dict[str, Any]:
-        """Confirm or remove a host."""
+        """Confirm or remove the host `name`, and return its name and its state.
+
+        Raises the errors of `Roster.certify`, which compares the fingerprint with the host's key.
+        """
         host = self.roster.certify(self.relay, name, status, fingerprint)
         if status == "removed":
             self.relay.delete_host(host.id)  # so that another host can use its name
@@ -141,7 +144,7 @@ class TeamConnection:
         return {"name": host.name, "state": self.roster.state(host.id)}
 
     def leave(self) -> None:
-        """Notify the other hosts that this host leaves the team."""
+        """Publish that this host has left the team, and delete the host and its leases from the relay."""
         self._leases.leave(self, self.roster.membership.host)
         self.relay.add_certificate(self.roster.sign_own("removed"))
         self.relay.delete_host(self.roster.membership.host)

@@ -25,22 +25,23 @@ _CLOCK_TOLERANCE = 2.0
 
 
 class TeamDirectory:
-    """The other hosts."""
+    """What this host knows about the other hosts."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[str, SnapshotKind], int] = {}
-        """The versions of the snapshots that were read last."""
+        """Host id and kind → the version of the snapshot that was read last."""
         self.members: dict[str, RemoteHost] = {}
         """By host id. Only members are in it."""
         self.names: dict[str, str] = {}
+        """By host id, of members and of all other hosts that were ever listed."""
         self.unacknowledged: dict[str, tuple[int, float]] = {}
-        """By host: the number of packets that it has not acknowledged, and the time of the oldest."""
+        """By host id: the number of packets that it has not acknowledged, and the time of the oldest."""
         self.noted = self.counted = 0
         """`noted` counts commits of data to other hosts. `counted` is its value when the packets were last counted."""
         self.last_seen: dict[str, float] = {}
-        """The time at which the relay last saw each host, by the clock of this host."""
+        """By host id: the time at which the relay last saw the host, by the clock of this host."""
         self.waiting: dict[str, int] = {}
-        """Hosts whose packets wait until the host is confirmed."""
+        """By host id: 1 if packets of the host wait until it is confirmed."""
         self._states: dict[str, HostState] = {}
         self.on_change: Callable[[], None] = lambda: None
         """Called in the thread of the team when a snapshot or the list of members has changed."""
@@ -68,7 +69,7 @@ class TeamDirectory:
         self.count(service)
 
     def update_hosts(self, service: MessageService, roster: Roster) -> None:
-        """Store the hosts and their states in the mail. Messages to a removed host bounce."""
+        """Store the names and the changed states of the other hosts in the mail. Messages to a removed host bounce."""
         for host, (name, state) in roster.known().items():
             if host == roster.membership.host or self._states.get(host) == state:
                 continue
@@ -103,7 +104,7 @@ class TeamDirectory:
         self._put(snapshot.host, read_agents(snapshot.body), at)
 
     def count(self, service: MessageService) -> None:
-        """Count the packets that are not acknowledged."""
+        """Compute `unacknowledged` from the outbox."""
         self.unacknowledged = {target.target: (target.count, target.since) for target in service.team.targets()}
 
     def _put(self, host: str, snapshot: AgentStatuses, at: float) -> None:
@@ -123,7 +124,7 @@ class TeamDirectory:
     # -- for all threads -------------------------------------------------------------------------------
 
     def agent(self, agent: Agent) -> AgentStatus | None:
-        """Return the status of an agent of another host; None if it is unknown."""
+        """Return the status of an agent of another host; `None` if it is unknown."""
         return self.members.get(agent.host, _UNKNOWN).agents.get(str(agent.remote))
 
     def id_of(self, name: str) -> str:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def status_document(
     log: ConnectionLog, roster: Roster | None, directory: TeamDirectory, copying: CopyStatus, now: float
 ) -> dict[str, Any]:
-    """Return everything about the team. Every key is always present; what is not known yet is `None`."""
+    """Return everything about the team. Every key is always present; what is not known yet is `None` or empty.
+
+    `roster` is `None` until the membership was read; `now` is the time by this host's clock.
+    """
     own = roster.membership if roster is not None else None
     return {
         "in_team": True,

@@ -1,4 +1,4 @@
-"""Streams the sessions of the other hosts to views and to notifications. Belongs to the event loop."""
+"""Streams the sessions of the other hosts to views and to notifications. Used only in the event loop."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class TeamFeed:
     # -- for views -------------------------------------------------------------------------------------
 
     async def follow(self) -> AsyncIterator[list[tuple[str, Any]]]:
-        """Yield events: `host` with the changed sessions of a host, `hosts` with the time each host was last seen."""
+        """Yield lists of events, each a name and a document: at once, at each change, and at least every five seconds.
+
+        `host` has the sessions of one host if they have changed, `hosts` the time at which each host was last seen.
+        """
         sent: dict[str, object] = {}
         while not self._is_closed:
             changed, events = self._changed, list[tuple[str, Any]]()
@@ -75,7 +78,7 @@ class TeamFeed:
         return self._log.last_read > 0
 
     def changes_since(self, revision: int) -> list[Any] | None:
-        """Return no changes if there were none, `None` if `live` must be read again."""
+        """Return an empty list if nothing has changed since `revision`; `None` if `live` must be read again."""
         return [] if revision == self.revision else None
 
     def live(self) -> Iterator[Session]:
@@ -95,7 +98,10 @@ class TeamFeed:
                     yield named
 
     def root_of(self, session: Session) -> Session:
-        """Return the main session of a subagent of another host."""
+        """Return the main session of a subagent of another host.
+
+        Returns the session itself if it is a main session, or if its main session is unknown.
+        """
         if not session.parent:
             return session
         parents = (other for other in self.live() if other.id == session.parent)

@@ -101,7 +101,7 @@ class IncomingPackets:
         return len(done) == len(packets)
 
     def _refuse(self, origin: str, packets: list[Packet], why: str) -> bool:
-        """Store packets as refused, delete them from the relay, and notify the user once."""
+        """Store packets as refused, delete them from the relay, and notify the user once. Always returns `True`."""
         self._service.team.store_refused([_incoming(packet) for packet in packets], why)
         self._service.team.sync()
         self._relay.refuse(origin, packets[-1].seq)

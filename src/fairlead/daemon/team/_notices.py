@@ -38,7 +38,7 @@ class TeamNotices:
             )
 
     def notify_refused(self, service: MessageService, host: str, name: str, why: str) -> None:
-        """Notify that packets of a host were refused."""
+        """Notify that this host has refused packets of another one. `why` is a sentence."""
         self._send(
             service,
             f"refused {host} {why}",
@@ -60,7 +60,10 @@ class TeamNotices:
         )
 
     def notify_given_up(self, service: MessageService, count: int, since: float) -> None:
-        """Notify that events were not copied: once for each loss of the relay. `since` is when it was lost."""
+        """Notify that events were not copied, once for each loss of the relay.
+
+        `count` is the number of events given up since copying began, `since` the time at which the relay was lost.
+        """
         self._send(
             service,
             f"given up {since}",

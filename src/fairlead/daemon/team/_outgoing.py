@@ -28,7 +28,7 @@ class OutgoingPackets:
         self._roster = roster
         self._log = log
         self._pushed = 0
-        """The id up to which all packets are on the relay."""
+        """The id in the outbox up to which all packets are on the relay."""
 
     def push_missing(self) -> None:
         """Push all packets that the relay does not have: new ones, and those that it lost by restoring a backup."""

@@ -29,13 +29,16 @@ class ConnectionRequests:
         return self._queue.empty()
 
     def put(self, work: Callable[[TeamConnection], T]) -> Future[T]:
-        """Add a request, from any thread."""
+        """Add a request, from any thread. The future has its result, or its error.
+
+        The error is `RelayUnreachable` if there is no connection, or if it was lost meanwhile.
+        """
         done: Future[T] = Future()
         self._queue.put((work, done))
         return done
 
     def execute_all(self, connection: TeamConnection) -> None:
-        """Execute all requests. Raises `RelayUnreachable` if the connection is lost meanwhile."""
+        """Execute all requests, in the thread of the team. Raises `RelayUnreachable` if the connection was lost."""
         for work, done in self._take():
             try:
                 done.set_result(work(connection))

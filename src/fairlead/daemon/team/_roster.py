@@ -1,4 +1,4 @@
-"""The hosts of the team, with their states by certificates. Belongs to the thread of the team."""
+"""The hosts of the team, with their states by certificates. Written by the thread of the team."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Roster:
         self.hosts: dict[str, Host] = {}
         """By id, as the relay lists them. Empty until they were read."""
         self.ages: dict[str, float] = {}
-        """The seconds since the relay last saw each host, at the time `read_at`."""
+        """By id: the seconds since the relay last saw the host, at the time `read_at`."""
         self.read_at = 0.0
         self._kept = membership.certificates
         self.trust: Trust = evaluate_trust(membership.team, membership.anchors, self._kept)
@@ -59,9 +59,9 @@ class Roster:
         return self.known() != before
 
     def _own_certificate(self, received: list[Certificate]) -> list[Certificate]:
-        """Return a new certificate of this host for itself, if it is the first host and the relay has lost it.
+        """Return a list with a new certificate of this host for itself, or an empty one if none is needed.
 
-        Joining hosts learn from that certificate which host to trust.
+        The first host of a team needs one if the relay has lost it: joining hosts learn from it which host to trust.
         """
         own = self.membership
         is_first = any(anchor.host == own.host for anchor in own.anchors)
@@ -72,7 +72,7 @@ class Roster:
         )
 
     def sign_own(self, status: MemberStatus) -> Certificate:
-        """Return a certificate of this host about itself."""
+        """Return a signed certificate of this host about itself, as a member or as removed."""
         own = self.membership
         key = own.key
         statement = Certificate(
@@ -85,7 +85,7 @@ class Roster:
         self._kept = certificates
 
     def known(self) -> dict[str, tuple[str, HostState]]:
-        """Return the names and states of all hosts, including removed ones that the relay no longer lists."""
+        """Return the name and the state of each host by id, including removed ones that the relay no longer lists."""
         listed: dict[str, tuple[str, HostState]] = {
             host.id: (host.name, self.trust.state_of(host)) for host in self.hosts.values()
         }
@@ -95,7 +95,7 @@ class Roster:
         return removed | listed
 
     def state(self, host: str) -> HostState:
-        """Return the state of a host."""
+        """Return the state of a host by its id. An unknown host is pending."""
         listed = self.hosts.get(host)
         return self.trust.state(host) if listed is None else self.trust.state_of(listed)
 
@@ -115,7 +115,11 @@ class Roster:
         return fingerprint(host.key)
 
     def certify(self, relay: Relay, name: str, status: MemberStatus, expected: str) -> Host:
-        """Sign that a host is a member or was removed. `expected` is the fingerprint that the person has compared."""
+        """Sign that a host is a member or was removed, and return the host.
+
+        `expected` is the fingerprint that the person has compared; "" skips the check. Raises `NoSuchHost`, or
+        `RelayRefused` if this host is not a member, the key is another one, or the certificate has no effect.
+        """
         self.read(relay)
         own = self.membership
         if self.state(own.host) != "member":
@@ -137,7 +141,10 @@ class Roster:
         return host
 
     def _named(self, name: str, status: MemberStatus) -> Host:
-        """Return the host with a name. If there are several, return one to which the status can be applied."""
+        """Return the host with a name. If there are several, return one to which the status can be applied.
+
+        Raises `NoSuchHost` if there is none.
+        """
         named = [host for host in self.hosts.values() if host.name == name]
         if not named:
             names = ", ".join(sorted(host.name for host in self.hosts.values()))

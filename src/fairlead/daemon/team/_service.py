@@ -1,7 +1,7 @@
 """The thread of the team: connects to the relay, and connects again when the connection is lost.
 
 It never delays an event, a message or the daemon's shutdown: other threads only set a flag and wake this one. The mail
-of this host is the only service that both use.
+of this host is the only service that this thread shares with them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _REFUSALS = (HostCloned, RelayTooNew, RelayRefused)
 def has_joined() -> bool:
     """Return whether this host is in a team. A join that was interrupted does not count.
 
-    Returns True for a broken membership file, so that the service starts and reports it.
+    Returns `True` for a broken membership file, so that the service starts and reports it.
     """
     try:
         return load_membership() is not None
@@ -131,12 +131,12 @@ class TeamService:
     # -- for all threads -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread, and the one that copies events."""
         self._thread.start()
         self._copier.start()
 
     def close(self) -> None:
-        """Stop the thread. If it waits for the network, it ends with the process."""
+        """Stop both threads. One that waits for the network ends with the process."""
         self._stopping.set()
         self._wake()
         self._copier.close()
@@ -144,7 +144,7 @@ class TeamService:
             self._thread.join(_JOIN_TIMEOUT)
 
     def check_sessions(self) -> None:
-        """Wake the thread to publish snapshots if agents or sessions have changed. Runs in the event loop."""
+        """Wake the thread if agents, sessions or questions have changed, to publish them. Runs in the event loop."""
         self._copier.check_settings()
         questions = frozenset(question.id for question in self._local_answers.questions())
         seen = self._tracker.revision, self._mail.waiters.waiting_agents(), questions
@@ -161,7 +161,7 @@ class TeamService:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the daemon must keep running. Runs in the event loop."""
+        """Whether the daemon must keep running for the team. Runs in the event loop."""
         return self.directory.unacknowledged_count > 0 or next(iter(self._tracker.live()), None) is not None
 
     @property
@@ -177,7 +177,7 @@ class TeamService:
 
     @property
     def own_name(self) -> str:
-        """The name of this host in the team."""
+        """The name of this host in the team; "" until the membership was read."""
         return self.roster.membership.name if self.roster is not None else ""
 
     def in_loop(self, work: Callable[..., object], *args: object) -> None:
@@ -186,7 +186,10 @@ class TeamService:
             self._loop.call_soon_threadsafe(work, *args)
 
     async def with_mail(self, work: Callable[[MessageService], T]) -> T:
-        """Call a function with the mail service of this host, in a thread. Raises `MailError`."""
+        """Call a function with the mail service of this host, in a thread, and return its result.
+
+        Raises `MailError`, also if the mail cannot be opened within a second.
+        """
         service = await asyncio.to_thread(self._mail.service_within, _MAIL_TIMEOUT)
         if service is None:
             raise MailError("the mail of this host cannot be opened")
@@ -198,25 +201,31 @@ class TeamService:
         self._on_outgoing()
 
     def agent_status(self, agent: Agent) -> AgentStatus | None:
-        """Return the status of an agent of another host; None if it is unknown."""
+        """Return the status of an agent of another host; `None` if it is unknown."""
         return self.directory.agent(agent)
 
     def host_name(self, host: str) -> str:
-        """Return the name of a host."""
+        """Return the name of a host; the start of its id if the name is unknown."""
         return self.directory.names.get(host, host[:8])
 
     def remote_hosts(self) -> Iterable[tuple[str, RemoteHost]]:
-        """Return the name and the data of each other host."""
+        """Return the name and the data of each other member, sorted by name."""
         return self.directory.hosts()
 
     def submit(self, work: Callable[[TeamConnection], T]) -> Future[T]:
-        """Call a function with the connection, in its thread. Fails with `RelayUnreachable` if there is none."""
+        """Have the thread of the team call a function with the connection.
+
+        The future has the function's result, or its error; `RelayUnreachable` if there is no connection.
+        """
         done = self._requests.put(work)
         self._wake()
         return done
 
     def leave(self, timeout: float) -> bool:
-        """Leave the team, and return whether the other hosts were notified. Call it in a thread: it waits."""
+        """Leave the team, and return whether the other hosts were notified.
+
+        Call it in a thread: it waits up to `timeout` seconds for the relay. The host leaves in any case.
+        """
         are_notified = False
         with suppress(TeamError, TimeoutError):
             self.submit(TeamConnection.leave).result(timeout)
@@ -225,7 +234,7 @@ class TeamService:
         return are_notified
 
     def delete_membership(self) -> None:
-        """Stop the thread, bounce messages to other hosts, and delete the membership of this host."""
+        """Stop both threads, bounce messages to other hosts, and delete the membership of this host."""
         self.close()
         service = self._mail.service_within(_MAIL_TIMEOUT)
         if service is not None:
@@ -235,7 +244,7 @@ class TeamService:
         remove_membership()
 
     def notify_given_up(self, count: int) -> None:
-        """Notify the user that events were not copied. For the thread that copies."""
+        """Notify the user that events were not copied: `count` since copying began. For the thread that copies."""
         service = self._mail.service_within(0)
         if service is not None:
             self._notices.notify_given_up(service, count, self.log.since)

@@ -1,4 +1,4 @@
-"""Starts the team's service if this host is in a team. Every daemon imports this module, and only this one."""
+"""Starts the team's service if this host is in a team. Every daemon imports this module, but no other one of `team`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_IN_TEAM: dict[str, Any] = {"in_team": False}
 
 
 class TeamServiceHolder:
-    """Holds the service of the team, which is `None` on a host without a team. Belongs to the event loop."""
+    """Holds the service of the team, which is `None` on a host without a team. Used in the event loop."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
@@ -26,7 +26,7 @@ class TeamServiceHolder:
         self._notifying: asyncio.Future[None] | None = None
 
     def open(self) -> None:
-        """Start the service if there is a membership."""
+        """Start the service if this host is in a team and the service is not running."""
         if self.service is None and os.path.exists(membership_path()):
             from fairlead.daemon.sessions._attention import AttentionNotifier
             from fairlead.daemon.team._service import TeamService, has_joined
@@ -96,7 +96,7 @@ class TeamServiceHolder:
         return _NOT_IN_TEAM if self.service is None else self.service.status()
 
     def session_documents(self) -> list[dict[str, Any]]:
-        """Return the sessions of the other hosts."""
+        """Return the sessions of the other hosts; none on a host without a team."""
         return [] if self.service is None else self.service.session_documents()
 
     def gauges(self) -> dict[str, float]:

@@ -17,7 +17,7 @@ _INTERVAL = 2.0
 
 
 class CurrentSettings:
-    """The current settings. Thread-safe: a value is replaced as a whole."""
+    """The current settings of the team. Thread-safe: a value is replaced as a whole."""
 
     def __init__(self, errors: ErrorLog) -> None:
         self._errors = errors
@@ -26,7 +26,7 @@ class CurrentSettings:
         self._next = 0.0
 
     def read(self) -> TeamSection:
-        """Return the settings; the previous ones if the file is broken."""
+        """Return the settings, at most two seconds old; the previous ones if the file is broken."""
         if monotonic() >= self._next:
             self._next = monotonic() + _INTERVAL
             try:

@@ -78,7 +78,9 @@ class RemoteHost(msgspec.Struct, frozen=True, kw_only=True):
     """The content of another host's newest snapshots."""
 
     agents: dict[str, AgentStatus] = {}
+    """By the agent's id on that host."""
     offset: float = 0.0
+    """How many seconds the relay's clock is ahead of that host's."""
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
     questions: tuple[Question, ...] = ()
@@ -101,7 +103,11 @@ class LocalSnapshots:
         self.questions = PublishedQuestions()
 
     def agents(self, service: MessageService, offset: float) -> bytes:
-        """Return the body of the snapshot `agents`."""
+        """Return the body of the snapshot `agents`.
+
+        `offset` is how many seconds the relay's clock is ahead of this host's. Raises `DaemonNotResponding` if the
+        event loop does not answer.
+        """
         known, waiting, _ = self._read_state()
         by_id = {session.id: session for session in known}
         now = time()
@@ -124,7 +130,10 @@ class LocalSnapshots:
         return msgspec.json.encode(document)
 
     def sessions(self) -> bytes:
-        """Return the body of the snapshot `sessions`: running sessions up to a limit, without secrets."""
+        """Return the body of the snapshot `sessions`: running sessions up to a limit, and questions, without secrets.
+
+        Raises `DaemonNotResponding` if the event loop does not answer.
+        """
         known, _, questions = self._read_state()
         answers = answers_setting()
         rows: list[msgspec.Raw] = []
@@ -151,7 +160,7 @@ class LocalSnapshots:
 def answers_setting() -> bool | list[str]:
     """Return the setting that names the hosts on which questions of this host can be answered. Reads files.
 
-    False if the user-wide policy does not allow answers outside of the client.
+    Returns `False` if the user-wide policy does not allow answers outside of the client, or cannot be read.
     """
     try:
         policy = load_user_wide()

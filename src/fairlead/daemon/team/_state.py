@@ -15,9 +15,9 @@ class ConnectionLog:
         self.state: ConnectionState = "connecting"
         self.since = time()
         self.why = ""
-        """The reason why there is no connection."""
+        """The reason why there is no connection; "" if there is one, or before the first attempt."""
         self.error = ""
-        """The class name of the error behind it."""
+        """The class name of the error that is the reason; "" without one."""
         self.location = ""
         self.revision = ""
         self.offset = 0.0

@@ -36,7 +36,7 @@ class WorkerOutput:
             os.close(writing)
 
     def last_line(self) -> str:
-        """Return the last output line of a worker that has ended, as an addition to a message."""
+        """Return the last output line of a worker that has ended, as an addition to a message; "" if there is none."""
         if self._thread is not None:
             self._thread.join(_JOIN_LIMIT)
         line = self._tail.decode(errors="replace").strip().rpartition("\n")[2].strip()

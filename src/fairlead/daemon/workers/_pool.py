@@ -26,8 +26,9 @@ class WorkerLimits(msgspec.Struct, frozen=True):
     """The limits beyond which a worker is replaced or ended."""
 
     calls: int = 20_000
+    """Calls after which a worker is replaced."""
     memory: int = 256 * 1024 * 1024
-    """In bytes."""
+    """In bytes. A worker that uses as much is replaced."""
     idle: float = 600.0
     """Seconds without a call after which a worker is ended."""
 
@@ -47,7 +48,7 @@ class HookWorkers:
     """All workers of a daemon. Thread-safe."""
 
     def __init__(self, limits: WorkerLimits | None = None, report: Callable[[str], None] = lambda _: None) -> None:
-        """`report` is called with a message if a worker has died."""
+        """`report` is called with a message if a worker has not answered, for example because it has died."""
         self.limits = limits or WorkerLimits()
         self._report = report
         self.started = 0
@@ -62,7 +63,10 @@ class HookWorkers:
         self._idle_checker: Thread | None = None
 
     def ask(self, group: HookGroup, ask: EventRequest) -> EventReply:
-        """Ask the worker of a group about an event. Raises `HookWorkerError` if there is no answer."""
+        """Ask the worker of a group about an event. Raises `HookWorkerError` if there is no answer.
+
+        The reply is empty if the group has no hook for the event. Waits until the hooks have answered.
+        """
         key = _key(group)
         loaded = self._loaded.get(key)
         if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:

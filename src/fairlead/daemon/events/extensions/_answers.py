@@ -27,7 +27,7 @@ def create(daemon: Daemon) -> Answers:
 
 
 class Answers(EventExtension):
-    """Asks the user about calls that the policy leaves to them, if the client asks them at the same time."""
+    """Makes the hook of a question wait, if no policy has decided it and the client asks the user at the same time."""
 
     kind = "contributor"
     events = frozenset({"PermissionRequest"})
@@ -46,7 +46,7 @@ class Answers(EventExtension):
         return True
 
     def before_reply(self, context: EventContext) -> Decision | None:
-        """Wait if the settings say so. A client without a terminal cannot ask the user, so its hooks never wait."""
+        """Make the hook wait if the settings say so; never that of a headless client, which cannot ask the user."""
         event, request = context.event, context.request
         if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
             return None

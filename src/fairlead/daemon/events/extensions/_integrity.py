@@ -152,7 +152,7 @@ class IntegrityCheck(EventExtension):
 
 
 def _task_ids(tasks: list[object] | None) -> frozenset[str] | None:
-    """Return the background tasks that a client lists as running; `None` if it lists none at all."""
+    """Return the ids of the background tasks that a client lists as running; `None` if it has sent no list."""
     if tasks is None:
         return None
     return frozenset(str(task.get("id")) for task in tasks if isinstance(task, dict))

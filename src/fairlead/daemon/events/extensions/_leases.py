@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairlead.policy import FileChange, LeaseMode
 
     _Agent = tuple[str, str]
-    """A session, and the id of its subagent or nothing."""
+    """The id of a session, and that of its subagent; "" for the main agent."""
 
 _UNNAMED = "an agent"
 _MAX_AGENTS = 1000
@@ -189,7 +189,7 @@ class LeaseGate(EventExtension):
 
 
 def _mode(context: EventContext) -> LeaseMode:
-    """Return the setting of the policy. Layers are only merged if one of them sets it, which is rare."""
+    """Return the setting `leases` of the policy. Layers are only merged if one of them sets it, which is rare."""
     layers = context.policy.layers
     for layer in layers:
         if layer.policy.leases != "warn":
@@ -217,7 +217,7 @@ class RecentEdits:
         """When two sessions were last notified of each other, by both sessions and the file."""
 
     def record(self, path: str, editor: Editor) -> tuple[Editor, ...]:
-        """Record a change of a file. Returns the editors of other sessions within the last minutes."""
+        """Record a change of a file. Returns the editors of other sessions that changed it in the last ten minutes."""
         before = self._editors.pop(path, ())
         if len(self._editors) >= _MAX_FILES:
             del self._editors[next(iter(self._editors))]  # the least recently changed file

@@ -97,7 +97,10 @@ class MailDelivery(EventExtension):
         return isinstance(event, Stop) and (mail.may_owe_reply or self._idle.may_stay(mail.agent, context))
 
     def before_reply(self, context: EventContext) -> Decision | None:
-        """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it."""
+        """Show mail. At the end of a turn it comes before the policy's commands, and an idle agent waits for it.
+
+        `None` means that there is nothing to show; always so in the event loop.
+        """
         event = context.event
         if not context.may_wait or event.session_id == DOCTOR_SESSION:
             return None
@@ -222,7 +225,7 @@ class MailDelivery(EventExtension):
         return HookOutput(additional_context=text(messages, left)) if messages else None
 
     def _uses_mail(self, service: MessageService, agent: Agent, context: EventContext) -> bool:
-        """Return whether an agent has ever had mail or waits for it. For others, the name is only noise."""
+        """Return whether an agent has ever had mail or waits for it. Other agents need not know their name."""
         return self._idle.settings(context).stay != "no" or bool(service.inbox(agent, stages=STAGES, limit=1))
 
     # -- the outcome of an event -----------------------------------------------------------------------
@@ -250,7 +253,7 @@ class MailDelivery(EventExtension):
 
 
 def _is_automatic(event: Event) -> bool:
-    """Return whether the client wrote a prompt itself."""
+    """Return whether an event is a prompt that the client itself wrote."""
     return isinstance(event, UserPromptSubmit) and client_or_default(event.client).is_automatic(event.prompt)
 
 

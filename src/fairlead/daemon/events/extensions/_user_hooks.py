@@ -28,7 +28,7 @@ class UserHooks(EventExtension):
         self._workers = workers
 
     def before_reply(self, context: EventContext) -> Decision | None:
-        """Ask the hooks. Raises `NeedsLongWait` in a thread that must not wait for them."""
+        """Ask the hooks; return `None` if there are none. Raises `NeedsLongWait` where it must not wait for them."""
         policy = context.policy
         if not policy.lists_hooks:
             return None

@@ -28,6 +28,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     nonce: Annotated[str, Meta(min_length=8, max_length=64)]
     """Identifies this answer. Its result has the same nonce."""
     question: Annotated[str, Meta(pattern=r"^[a-z0-9]{1,20}$")]
+    """The id of the question."""
     asked: float
     """The time of the question by the clock of the asking host. With the id, it identifies the question."""
     at: float
@@ -72,7 +73,7 @@ _decode_answer_result = msgspec.json.Decoder(AnswerResultPacket).decode
 
 
 def decode_answer(body: bytes) -> AnswerPacket:
-    """Return an answer. Raises `ValueError` if a field is invalid."""
+    """Decode the body of an `AnswerPacket`. Raises `ValueError` if a field is invalid."""
     packet = _decode_answer(body)
     if not (math.isfinite(packet.at) and math.isfinite(packet.asked)):
         raise ValueError("a time is not one")
@@ -80,7 +81,7 @@ def decode_answer(body: bytes) -> AnswerPacket:
 
 
 def decode_answer_result(body: bytes) -> AnswerResultPacket:
-    """Return the result of an answer. Raises `ValueError` if a field is invalid."""
+    """Decode the body of an `AnswerResultPacket`. Raises `ValueError` if a field is invalid."""
     return _decode_answer_result(body)
 
 

@@ -68,7 +68,7 @@ class _Unconfirmed(msgspec.Struct):
 
 
 class RemoteAnswers:
-    """Answers to and from other hosts. Belongs to the event loop, except where a comment says otherwise."""
+    """Answers to and from other hosts. Used in the event loop, except where a comment says otherwise."""
 
     def __init__(self, team: TeamService, answers: AnswerService, published: PublishedQuestions) -> None:
         self._team = team
@@ -77,7 +77,7 @@ class RemoteAnswers:
         self._sent: dict[str, tuple[str, asyncio.Future[AnswerResultPacket]]] = {}
         """By nonce: the id of the host, and the future for the result of the answer."""
         self._unconfirmed: dict[str, _Unconfirmed] = {}
-        """By nonce."""
+        """By the nonce of the answer."""
         self._received: list[tuple[str, AnswerPacket | AnswerResultPacket]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -145,7 +145,7 @@ class RemoteAnswers:
     # -- questions of other hosts ----------------------------------------------------------------------
 
     def questions(self) -> list[Question]:
-        """Return the open questions of other hosts that can be answered here, oldest first.
+        """Return the open questions of other hosts that can be answered here, the oldest first.
 
         Their times are converted to the clock of this host.
         """
@@ -160,12 +160,12 @@ class RemoteAnswers:
         return sorted(questions, key=lambda question: question.asked)
 
     def hosts(self) -> dict[str, bool]:
-        """Return for each other host whether its questions can be answered here."""
+        """Return by the name of each other host whether its questions can be answered here."""
         own = self._team.own_name
         return {name: remote.takes_answers_of(own) for name, remote in self._team.directory.hosts()}
 
     def find(self, question_id: str) -> Question | None:
-        """Return the question of another host for `ID` or `ID@HOST`; None if no other host has a question `ID`.
+        """Return the question of another host for `ID` or `ID@HOST`; `None` if no other host has a question `ID`.
 
         Raises `AnswerError` if several hosts have it, `UnknownQuestion` if `HOST` is given and does not have it.
         """
@@ -256,7 +256,7 @@ class RemoteAnswers:
             self._start(self._notify_user(sent, f"{what} your answer", body, f"answer-{packet.nonce}"))
 
     def check_unconfirmed(self) -> None:
-        """Check whether questions of unconfirmed answers are over. Their hosts may have lost them at a restart."""
+        """Notify the user of unconfirmed answers whose question is over: a host may lose an answer at a restart."""
         for nonce, sent in self._unconfirmed.items():
             remote = self._team.directory.members.get(sent.target)
             key = sent.question.id, sent.question.asked

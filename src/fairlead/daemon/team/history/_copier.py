@@ -62,7 +62,7 @@ class CopyingTeam(Protocol):
     roster: Roster | None
 
     def notify_given_up(self, count: int) -> None:
-        """Notify the user that events were given up."""
+        """Notify the user that events were given up: `count` since copying began."""
 
 
 class CopyStatus:
@@ -70,6 +70,7 @@ class CopyStatus:
 
     def __init__(self) -> None:
         self.events = "off"
+        """The setting `team.events`."""
         self.copied = 0
         """Events copied since the daemon started."""
         self.pending = 0
@@ -94,7 +95,7 @@ class EventCopier:
         max_backlog: int = MAX_BACKLOG,
         interval: float = INTERVAL,
     ) -> None:
-        """Load the stored state. `start` starts the thread."""
+        """Load the stored state. `max_backlog` is in bytes of the journal, `interval` in seconds."""
         self._team = team
         self._store = store
         self._settings = settings
@@ -108,7 +109,7 @@ class EventCopier:
         self._history: TeamHistory | None = None
         self._used_at = 0.0
         self._position: Position | None = None
-        """The position up to which events are copied. None until it was read from the relay."""
+        """The position up to which events are copied. `None` until it was read from the relay."""
         self._connections = 0
         """The number of connections when `_position` was read. After a new connection it is read again."""
         self._counted: Position | None = None

@@ -24,7 +24,7 @@ _START = Position(0, 0)
 
 
 class CopyState(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file."""
+    """The state, as the file `copy_state_file()` stores it."""
 
     host: str = ""
     """The host id with which events were copied. With another id, copying starts again."""
@@ -53,7 +53,7 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, host=host, events=events)
 
     def position(self, mark: JournalMark | None, journal: JournalReader) -> Position:
-        """Return the position at which copying continues, given the mark on the relay."""
+        """Return the position at which copying continues. `mark` is that on the relay, `None` if the relay has none."""
         least = max(self.start, self.skipped)
         marked = Position(mark.segment, mark.offset) if mark is not None else _START
         return least if marked > journal.end() else max(least, marked)
@@ -69,7 +69,7 @@ def load_state() -> CopyState:
 
 
 def save_state(state: CopyState) -> None:
-    """Replace the file. Raises `OSError`."""
+    """Write the state to the file. Raises `OSError`."""
     make_private(os.path.dirname(copy_state_file()))
     write_private(copy_state_file(), msgspec.json.encode(state))
 

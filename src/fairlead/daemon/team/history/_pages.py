@@ -38,7 +38,7 @@ class SeveralSessions(TeamError):
 
 
 def merged_page(find: Find, reader: HistoryReader, query: HistoryQuery, host: str = "") -> HistoryPage:
-    """Return a page of all hosts, or of one host. `find` reads a page from the store of this host.
+    """Return a page of all hosts, or of the host named `host`. `find` reads a page from the store of this host.
 
     Raises `TeamError` for a host that does not exist, and `ValueError` for an invalid cursor.
     """
@@ -49,7 +49,11 @@ def merged_page(find: Find, reader: HistoryReader, query: HistoryQuery, host: st
 
 
 def find_on_other_hosts(reader: HistoryReader, name: str, host: str, limit: int, before: str) -> SessionHistory:
-    """Return a session of another host with its events. Raises `TeamError`."""
+    """Return the session of another host whose id begins with `name`, with its events.
+
+    `host` is the name of a host, or "" for all. Returns at most `limit` events before the cursor `before`. Raises
+    `NoSuchSession`, `SeveralSessions`, or another `TeamError`.
+    """
     hosts = reader.hosts(host)
     sessions = reader.find_one(name, hosts) if hosts else []
     if not sessions:
@@ -162,7 +166,10 @@ def _interleave(local: list[HistoryMatch], others: list[RemoteResult], limit: in
 
 
 def _cursors(before: str) -> tuple[str, str]:
-    """Return the two parts of a cursor: a number of the store or `end`, and the key of a remote row or `end`."""
+    """Return the two parts of a cursor: a number of the store or `end`, and the key of a remote row or `end`.
+
+    Both are "" for the first page. Raises `ValueError` for an invalid first part.
+    """
     local, _, remote = before.partition(";")
     if local not in {"", _END}:
         int(local)

@@ -57,7 +57,7 @@ class HistoryReader:
 
     @property
     def own_name(self) -> str:
-        """The name of this host."""
+        """The name of this host in the team; "" until the membership was read."""
         return self._team.roster.membership.name if self._team.roster is not None else ""
 
     def hosts(self, name: str = "") -> tuple[str, ...]:
@@ -78,7 +78,8 @@ class HistoryReader:
     ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         """Return a page of sessions, the last active one first, and how old the data is.
 
-        If there are more pages, one more session than the limit is returned.
+        If there are more pages, one more session than the limit is returned. If the relay does not answer, the cached
+        sessions are returned.
         """
         wanted = self._filter(query, hosts, before)
         try:
@@ -99,7 +100,7 @@ class HistoryReader:
     ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         """Return a page of events that contain a text, the newest first, and how old the data is.
 
-        If there are more pages, one more event than the limit is returned.
+        If there are more pages, one more event than the limit is returned. If the relay does not answer, none is.
         """
         wanted = self._filter(query, hosts, before)
         try:
@@ -115,13 +116,19 @@ class HistoryReader:
         return [self._rows.match_result(row, copy, sessions) for row, copy in genuine], state
 
     def find_one(self, begins: str, hosts: tuple[str, ...]) -> list[tuple[str, HistorySession]]:
-        """Return the sessions whose id starts with `begins`, with the ids of their hosts. Raises `TeamError`."""
+        """Return up to three sessions whose id starts with `begins`, each after the id of its host.
+
+        If `begins` is a complete id, only sessions with that id are returned. Raises `TeamError`.
+        """
         rows = self._rows.genuine_sessions(self._ask(lambda history: history.find_sessions(hosts, begins, 3)))
         exact = [(row, copy) for row, copy in rows if row.session == begins]
         return [(row.host, self._rows.session(row, copy)) for row, copy in exact or rows]
 
     def timeline(self, host: str, session: HistorySession, limit: int, before: str) -> SessionHistory:
-        """Return a session with its events, the newest last. Raises `TeamError`."""
+        """Return a session of the host with the id `host` with its events, the newest last. Raises `TeamError`.
+
+        `before` is the cursor of the page: "" for the newest events, else `next` of the page before.
+        """
         at, _, name = before.partition(",")
         key = (self._rows.to_relay(float(at)), name) if before else None
         rows = self._ask(lambda history: history.events(host, session.id, before=key, limit=limit + 1))

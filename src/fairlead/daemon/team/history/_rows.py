@@ -24,7 +24,7 @@ _MAX_TEXT = 400
 
 RowT = TypeVar("RowT", TeamEvent, TeamSession)
 RowKey = tuple[float, str, str]
-"""The time of a row, its id, and its host."""
+"""The time of a row, its id, and the id of its host."""
 
 
 class ReadingTeam(Protocol):
@@ -74,7 +74,10 @@ class HistoryRows:
         return key is not None and verify(row, key, roster.membership.team)
 
     def session(self, row: TeamSession, copy: SessionCopy, query: HistoryQuery | None = None) -> HistorySession:
-        """Return a session. It is running if the newest snapshot of its host lists it as running."""
+        """Return a session. It is running if the newest snapshot of its host lists it as running.
+
+        With a `query`, its cost is that of the query's period; else the total.
+        """
         remote = self._team.directory.members.get(row.host)
         is_running = remote is not None and any(
             session.id == row.session and session.ended is None for session in remote.sessions

@@ -25,7 +25,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def sign_batch(batch: CopyBatch, own: Membership, offset: float) -> tuple[list[TeamEvent], list[TeamSession]]:
-    """Return the signed rows of a batch. `offset` is how many seconds the relay's clock is ahead of this host's."""
+    """Return the signed rows of a batch: those of events and those of sessions.
+
+    `offset` is how many seconds the relay's clock is ahead of this host's.
+    """
     shift = offset if abs(offset) > CLOCK_TOLERANCE else 0.0
     now = time.time() + offset
     key = own.key

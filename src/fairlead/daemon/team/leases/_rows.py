@@ -32,14 +32,14 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def with_relay_time(wanted: WantedLease, relay_now: float) -> WantedLease:
-    """Return a lease with its end converted to the relay's clock."""
+    """Return a lease with the end of its grant by the relay's clock, on which it is now `relay_now`."""
     assert wanted.grant is not None, "it is one of the team"
     until = round(relay_now + wanted.until - time(), 3)
     return msgspec.structs.replace(wanted, grant=msgspec.structs.replace(wanted.grant, until=until))
 
 
 def sign_wanted(roster: Roster, wanted: WantedLease, holder: str) -> TeamLease:
-    """Return the row of a lease of this host, with its signature."""
+    """Return the signed row of a lease of this host. `holder` is the name of the agent."""
     own, grant = roster.membership, wanted.grant
     assert grant is not None, "it is one of the team"
     body = LeaseBody(path=grant.path, folder=grant.folder, holder=holder, shared=wanted.shared, why=wanted.why)
@@ -50,7 +50,10 @@ def sign_wanted(roster: Roster, wanted: WantedLease, holder: str) -> TeamLease:
 
 
 def decode_row(row: TeamLease, host: str) -> RemoteLease | None:
-    """Return a lease of another host; `None` if it is invalid, or covers files outside of the repository."""
+    """Return a lease of another host; `None` if it is invalid, or covers files outside of the repository.
+
+    `host` is the name of that host. The caller sets `ends`.
+    """
     try:
         body = msgspec.json.decode(row.body, type=LeaseBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -102,7 +102,10 @@ class TeamLeases:
     def grant(
         self, wanted: Sequence[WantedLease], holder: Holder, replaced: Sequence[str], decide: Decide
     ) -> tuple[list[WantedLease], list[Lease]]:
-        """Take leases on the relay. Returns the granted leases, or the conflicting ones. Raises `RelayNeeded`."""
+        """Take leases on the relay. Returns the granted leases and the conflicting ones; one of the lists is empty.
+
+        See `TeamLeaseClient.grant` for the parameters. Raises `RelayNeeded`.
+        """
         deadline = monotonic() + TIMEOUT
         ids = {lease.grant.id for lease in wanted if lease.grant}
         with self._lock:
@@ -228,7 +231,7 @@ class TeamLeases:
             self._update_remote(connection.roster)
 
     def close(self) -> None:
-        """Remove the leases of all other hosts, because this host has left the team."""
+        """Forget the leases of other hosts and make those of this host local, because it has left the team."""
         self.remote.replace(())
         self._leases.keep_local()
         with suppress(OSError):
