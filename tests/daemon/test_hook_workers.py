@@ -363,3 +363,14 @@ def test_a_call_is_quick_once_the_worker_runs(tmp_path: Path, workers: HookWorke
         return monotonic() - start
 
     assert min(measure() for _ in range(200)) < 0.01
+
+
+def test_an_interpreter_that_does_not_end_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairlead.hooks.user_hooks._process._SCAN_LIMIT", 0.2)
+    (tmp_path / "guards.py").touch()
+    hanging = tmp_path / "python"
+    hanging.write_text("#!/bin/sh\nexec sleep 60\n")
+    hanging.chmod(0o755)
+
+    with pytest.raises(HookWorkerError, match=r"python has not read .*guards.py within 0.2 s"):
+        find_imports(str(hanging), str(tmp_path / "guards.py"))

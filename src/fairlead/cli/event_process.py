@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fairlead.decide import PolicyContext
     from fairlead.events import Event
-    from fairlead.journal import Verdict
+    from fairlead.journal import Caller, Verdict
 
 LAUNCHER_FLAGS = ("--waited", "--wake")
 _LAUNCHED = "--launched"
@@ -122,27 +122,16 @@ def record(  # noqa: PLR0917 - all that is known of the event
 ) -> None:
     """Write the event and its verdict to the spool, and start a daemon. The answer is already printed.
 
-    Does nothing if no launcher started this process. If the spool cannot be written, print why to stderr. `kind` is the
-    event's name, `event` is `None` if the payload could not be parsed, `code` is the exit code, `seconds` the duration,
-    and `hook` the policy's hook that decided or failed.
+    Does nothing if no launcher started this process. If the spool cannot be written, print why to stderr. `event` is
+    `None` if the payload could not be parsed. `hook` is the user's hook that decided or failed.
     """
     if options.launched is None:
         return
     from fairlead.daemon import start_on_demand
     from fairlead.decide import apply_journal_settings
-    from fairlead.journal import Caller, event_record, spool_folder, spool_record
+    from fairlead.journal import event_record, spool_folder, spool_record
     from fairlead.policy import PolicyError
 
-    environ, variables = os.environ, client_named(options.client).variables
-    caller = Caller(
-        pid=options.launched.pid,
-        start=options.launched.start,
-        pane=environ.get("TMUX_PANE", ""),
-        tmux=environ.get("TMUX", ""),
-        project=environ.get(variables.project_dir, ""),
-        env_file=environ.get(variables.env_file, ""),
-        version=__version__,
-    )
     entry = event_record(
         options.launched.id,
         kind,
@@ -155,7 +144,7 @@ def record(  # noqa: PLR0917 - all that is known of the event
         reason=reason,
         seconds=seconds,
         hook=hook,
-        caller=caller,
+        caller=_caller_of(options, options.launched),
     )
     try:
         if not LIGHT:  # `light_event` has applied them before its answer
@@ -165,3 +154,18 @@ def record(  # noqa: PLR0917 - all that is known of the event
     except (FairleadError, OSError) as error:
         print(f"fairlead: the event is answered, but not recorded: {error}", file=sys.stderr)
     start_on_demand()
+
+
+def _caller_of(options: EventOptions, launched: Launched) -> Caller:
+    from fairlead.journal import Caller
+
+    environ, variables = os.environ, client_named(options.client).variables
+    return Caller(
+        pid=launched.pid,
+        start=launched.start,
+        pane=environ.get("TMUX_PANE", ""),
+        tmux=environ.get("TMUX", ""),
+        project=environ.get(variables.project_dir, ""),
+        env_file=environ.get(variables.env_file, ""),
+        version=__version__,
+    )

@@ -32,7 +32,6 @@ class Metrics(EventExtension):
     def __init__(self) -> None:
         self.started_at = monotonic()
         self._counts: dict[tuple[str, str], int] = {}
-        self.answered = 0
         self.seconds = 0.0
         self._histogram_counts = [0] * (len(_BUCKETS) + 1)
         self.declined = 0
@@ -49,7 +48,6 @@ class Metrics(EventExtension):
         if key not in counts and len(counts) >= _MAX_NAMES:
             key = "other", record.verdict
         counts[key] = counts.get(key, 0) + 1
-        self.answered += 1
         self.seconds += record.seconds
         self._histogram_counts[bisect_left(_BUCKETS, record.seconds)] += 1
 

@@ -85,8 +85,9 @@ def _is_first(session_id: str, what: str) -> bool:
         return False
     except OSError:
         return True
-    for entry in os.scandir(folder):
-        with suppress(OSError):
-            if entry.stat().st_mtime < time() - _MAX_AGE:
-                os.unlink(entry.path)
+    with suppress(OSError):
+        for entry in [*os.scandir(folder)]:
+            with suppress(FileNotFoundError):  # another process has removed it
+                if entry.stat().st_mtime < time() - _MAX_AGE:
+                    os.unlink(entry.path)
     return True

@@ -157,7 +157,7 @@ def _turn_ended(session: Session, file: ClientSessionFile) -> Session:
 
 
 def _granted(session: Session, file: ClientSessionFile, why: str) -> Session:
-    calls = {name: replace(call, asked="") if call.asked else call for name, call in session.calls.items()}
+    calls = {name: replace(call, asked="", question="") if call.asked else call for name, call in session.calls.items()}
     state, _ = state_in_turn(calls, session.agents)
     return _with_file(session, file, why, state=state, in_turn=True, calls=calls)
 

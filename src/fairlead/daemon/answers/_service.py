@@ -17,6 +17,7 @@ import msgspec
 from fairlead.clients import client_named
 from fairlead.daemon.answers._questions import AnswerError, UnknownQuestion, ends_question, output_of, question_about
 from fairlead.daemon.events._messages import NOT_FOUND, OK, UNAVAILABLE, WAIT, HookReply, error_reply
+from fairlead.errors import FairleadError
 from fairlead.events import PermissionRequest, encode_json
 from fairlead.journal import MAX_REASON_LENGTH, CommandsRecord
 from fairlead.policy import load_user_wide
@@ -255,7 +256,7 @@ class AnswerService:
         )
         try:
             self._recorder.write(record)
-        except OSError as error:
+        except (FairleadError, OSError) as error:
             raise AnswerError(f"the answer cannot be recorded, so it is not given: {error}") from None
 
 

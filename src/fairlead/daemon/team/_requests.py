@@ -42,9 +42,9 @@ class ConnectionRequests:
         for work, done in self._take():
             try:
                 done.set_result(work(connection))
-            except FairleadError as error:
+            except Exception as error:
                 done.set_exception(error)
-                if isinstance(error, RelayUnreachable):
+                if not isinstance(error, FairleadError) or isinstance(error, RelayUnreachable):
                     raise
 
     def fail(self, reason: str) -> None:

@@ -221,13 +221,15 @@ def _run_script(name: str, interpreter: str, file: str) -> bytes:
 
     Raise `HookWorkerError` if the interpreter cannot be run, or the script fails.
     """
-    from subprocess import run
+    from subprocess import TimeoutExpired, run
 
     command = [interpreter or sys.executable, "-E", "-P", f"{_folder()}/{name}", file]
     try:
         done = run(command, capture_output=True, check=False, timeout=_SCAN_LIMIT, env=_environment(interpreter))  # noqa: S603 - no shell
     except OSError as error:
         raise HookWorkerError(f"{command[0]} cannot be run: {error.strerror or error}") from None
+    except TimeoutExpired:
+        raise HookWorkerError(f"{command[0]} has not read {file} within {_SCAN_LIMIT:g} s") from None
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise HookWorkerError(f"{command[0]} cannot read {file}: {last}")
