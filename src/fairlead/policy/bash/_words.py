@@ -42,6 +42,8 @@ _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "
 _RANGE: Final = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _SIMPLE: Final = re.compile(r"[!-z|}~]+")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
+_PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
+"""The private characters that mark words."""
 MAX_WORDS: Final = 256
 _LAST_CHARACTER: Final = 0x10FFFF
 _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
@@ -49,6 +51,11 @@ _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
 
 class TooManyWords(Exception):
     """Braces expand to more than `MAX_WORDS` words."""
+
+
+def replace_private(text: str) -> str:
+    """Return a text without the private characters that mark words: each becomes U+FFFD."""
+    return text if text.isascii() else _PRIVATE.sub("\ufffd", text)
 
 
 def quote(text: str) -> str:
