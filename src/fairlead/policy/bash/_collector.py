@@ -142,9 +142,10 @@ class Collector:
 
     def result(self, assigned: Iterable[str] = ()) -> Analysis:
         """Return the result; `assigned` are the names of the variables that are set for the shell."""
+        commands, files = self._commands, self.files
         return Analysis(
-            tuple(dict.fromkeys(self._commands)),
-            self._files(),
+            tuple(dict.fromkeys(commands)) if len(commands) > 1 else tuple(commands),
+            self._files() if files else (),
             tuple(self._unknown),
             tuple(self._unknown_reads),
             tuple(self._mentions),
@@ -158,7 +159,7 @@ class Collector:
     def _files(self) -> tuple[FileAccess, ...]:
         """Return the files, without conditions on folders that the command itself creates or removes."""
         files = self.files
-        if not self._changes_folders:
+        if not self._changes_folders or all(file.if_folder is file.unless_folder is None for file in files):
             return tuple(files)
         created = {file.path for file in files if file.mode == "create"}
         removed = {file.path for file in files if file.mode in {"delete", "move"}}

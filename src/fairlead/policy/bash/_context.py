@@ -46,7 +46,10 @@ class AnalysisContext:
 
     def absolute(self, path: str) -> str:
         """Return the absolute path of a path in the command."""
-        return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path.replace("\0", ""))))
+        path = path.replace("\0", "")
+        if path[:1] == "~":
+            path = os.path.expanduser(path)
+        return os.path.normpath(os.path.join(self.cwd, path))
 
     def read_file(self, path: str, limit: int = MAX_FILE_BYTES) -> FileContents | None:
         """Read a regular file; return `None` if it does not exist."""
