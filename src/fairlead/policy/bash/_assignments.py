@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._syntax import WORDS
+from fairlead.policy.bash._syntax import WORDS, words_of
 from fairlead.policy.bash._types import SimpleCommand
 from fairlead.policy.bash._words import plain
 
@@ -46,7 +46,7 @@ class AssignmentAnalyser:
             name = name.children[0]
         sign, rest = node.children[1].type, node.children[2:]
         if rest and rest[0].type == "array":
-            values = self._words.expand_words([child for child in rest[0].children if child.type in WORDS])
+            values = self._words.expand_words(words_of(rest[0]))
             added = True if sign == "+=" else None
             self._scope.assign(self._source.text_of(name), values, added=added, indexed=True)
         else:

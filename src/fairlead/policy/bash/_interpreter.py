@@ -15,7 +15,7 @@ from fairlead.policy.bash._collector import Collector
 from fairlead.policy.bash._commands import CommandAnalyser
 from fairlead.policy.bash._expansion import WordExpander
 from fairlead.policy.bash._redirects import RedirectAnalyser
-from fairlead.policy.bash._syntax import REDIRECTS, WORDS, Source, is_too_long
+from fairlead.policy.bash._syntax import REDIRECTS, WORDS, Source, is_too_long, words_of
 from fairlead.policy.bash._words import TooManyWords, as_value, is_glob, is_unknown, quote, replace_private
 from fairlead.policy.bash.programs._calls import Access
 from fairlead.policy.bash.programs._outputs import Output
@@ -98,11 +98,13 @@ class Interpreter:
         self.__dict__.clear()
 
     def _redirects(self) -> RedirectAnalyser:
+        """Return a new analyser of redirections. Most scripts need none, so it is not made in the constructor."""
         return RedirectAnalyser(
             self._source, self._words, self._scope, self._collector, files=self._files, scripts=self
         )
 
     def _assignments(self) -> AssignmentAnalyser:
+        """Return a new analyser of assignments, for the same reason."""
         return AssignmentAnalyser(self._source, self._words, self._scope, self._collector, self._commands)
 
     def _read_heredoc(self, node: Node) -> str:
@@ -209,7 +211,7 @@ class Interpreter:
             elif kind == "variable_assignment":
                 assignments.append(child)
             elif kind == "ERROR":
-                words += _words_of(child)
+                words += words_of(child)
             elif child.child_count:  # the parser takes the subshell of `time (…)` for an argument
                 self._analyse_statement(child)
         if redirects:
@@ -346,7 +348,7 @@ class Interpreter:
 
     def _assign_loop_variable(self, node: Node) -> None:
         name = node.child_by_field_name("variable")
-        words = self._words.expand_words(_words_of(node))
+        words = self._words.expand_words(words_of(node))
         if name is not None:
             known = words and not any(map(is_unknown, words))
             self._scope.variables[self._source.text_of(name)] = tuple(map(as_value, words)) if known else None
@@ -390,10 +392,6 @@ class Interpreter:
         "comment": lambda *_: None,
     }
     """Type of a node → the method that analyses it; any other node is analysed as a sequence."""
-
-
-def _words_of(node: Node) -> list[Node]:
-    return [child for child in node.children if child.type in WORDS]
 
 
 def _is_list_with_redirect(node: Node) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._syntax import WORDS
+from fairlead.policy.bash._syntax import words_of
 from fairlead.policy.bash._words import is_unknown, plain, unescape
 from fairlead.policy.bash.programs._calls import Access
 from fairlead.policy.bash.shell._scope import Input
@@ -69,9 +69,9 @@ class RedirectAnalyser:
                 text = plain(self._words.expand_word(redirect.children[1:]))
             elif kind == "heredoc_redirect":
                 text = self.read_heredoc(redirect)
-                words += _words_of(redirect)
+                words += words_of(redirect)
             elif not _is_plain_output(self._source.data[redirect.start_byte : redirect.end_byte]):
-                target, *rest = self._source.group_words(_words_of(redirect)) or [[]]
+                target, *rest = self._source.group_words(words_of(redirect)) or [[]]
                 words += [node for group in rest for node in group]
                 if any(child.type == "<" for child in redirect.children):
                     text, piped = None, any(node.type == "process_substitution" for node in target)
@@ -114,7 +114,7 @@ class RedirectAnalyser:
             if output[1]:
                 self._collector.add_access(Access("write", output[1].decode()), ">", self._scope.folders)
             return
-        targets = self._source.group_words(_words_of(node))
+        targets = self._source.group_words(words_of(node))
         signs = {child.type for child in node.children}
         if not targets or (signs & {">&", "<&"} and _is_number(self._source.text_of(targets[0][0]))):
             return
@@ -133,16 +133,12 @@ class RedirectAnalyser:
             body = body.children[-1]
         text = None
         if body is not None and body.type == "command" and self._source.text_of(body.children[0]) in _PRINTS:
-            text = _printed(self._words.expand_words(_words_of(body)), stdin.text)
+            text = _printed(self._words.expand_words(words_of(body)), stdin.text)
         for redirect in _file_outputs(redirects):
             added = any(child.type == ">>" for child in redirect.children)
-            for target in self._words.expand_words(_words_of(redirect)[:1]):
+            for target in self._words.expand_words(words_of(redirect)[:1]):
                 if self._files is not None:
                     self._files.record_text(target, text, added=added)
-
-
-def _words_of(node: Node) -> list[Node]:
-    return [child for child in node.children if child.type in WORDS]
 
 
 def _file_outputs(redirects: Iterable[Node]) -> Iterator[Node]:

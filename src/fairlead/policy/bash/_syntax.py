@@ -42,6 +42,11 @@ def is_too_long(text: str) -> bool:
     return len(text) > _MAX_LENGTH or (len(text) > _MAX_SLOW and len(_SLOW.findall(text)) > _MAX_SLOW)
 
 
+def words_of(node: Node) -> list[Node]:
+    """Return the children of a node that are words or parts of words."""
+    return [child for child in node.children if child.type in WORDS]
+
+
 class Source:
     """The source of one script. A node of its tree is valid as long as the script is not parsed again."""
 
