@@ -1,4 +1,8 @@
-"""Analyses simple commands: their words, what they change in the shell, and the effects of their programs."""
+"""Analyses commands whose words are known: what they change in the shell, and the effects of their programs.
+
+Knows words, but no syntax tree; programs by the table in `programs`. The text of a script, and of a script on the disk,
+is left to others.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,12 @@ import re
 from shlex import quote as shell_quote
 from typing import TYPE_CHECKING, Final
 
-from fairlead.policy.bash._builtins import BUILTINS, NO_INPUT, BuiltinAnalyser, Input
-from fairlead.policy.bash._collector import change_folder
-from fairlead.policy.bash._expansion import WORDS, Scope
 from fairlead.policy.bash._types import SimpleCommand
 from fairlead.policy.bash._words import is_glob, is_unknown, plain, quote
 from fairlead.policy.bash.programs._calls import (
     Access,
-    Effect,
     GitCommand,
     Mention,
-    Program,
     ProgramCall,
     RunCode,
     RunCommand,
@@ -25,249 +24,223 @@ from fairlead.policy.bash.programs._calls import (
     Unpack,
     basename,
 )
-from fairlead.policy.bash.programs._outputs import PRODUCERS, Output, output_of
+from fairlead.policy.bash.programs._outputs import PRODUCERS, output_of
 from fairlead.policy.bash.programs._table import PROGRAMS
 from fairlead.policy.bash.programs._unknown_programs import any_program, is_unknown_program, mentions
+from fairlead.policy.bash.scripts._analyser import ScriptFileAnalyser
+from fairlead.policy.bash.shell._builtins import BUILTINS, apply_builtin
+from fairlead.policy.bash.shell._folders import change_folder
+from fairlead.policy.bash.shell._scope import NO_INPUT, TooComplex
+from fairlead.policy.bash.shell._variables import variable_effects
 from fairlead.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tree_sitter import Node
-
     from fairlead.policy.bash._collector import Collector
+    from fairlead.policy.bash._recursion import ScriptAnalyser
+    from fairlead.policy.bash.programs._calls import Effect, Program
+    from fairlead.policy.bash.programs._outputs import Output
+    from fairlead.policy.bash.scripts._files import CommandFiles
+    from fairlead.policy.bash.shell._scope import Input, Scope
 
 _VERSION: Final = re.compile(r"[\d.]+$")
 _SAME_SHELL: Final = {"eval", "trap"}
+_SOURCES: Final = {"source", "."}
 _SCRIPT_SUFFIXES: Final = (".py", ".sh", ".js", ".mjs", ".ts")
 _SYSTEM_FOLDERS: Final = ("/bin/", "/usr/", "/sbin/", "/opt/", "/nix/", "/snap/", "/Library/")
 _RUN_INPUT: Final = frozenset({"git", "xargs", "parallel", "ed", "ex", "psql", "mysql", "gdb", "tclsh"})
 """Programs whose effects depend on their input."""
 _SIMPLE_ALIAS: Final = dict.fromkeys(map(ord, ";|&<>$`'\"()\n"), "")
 _MAX_RUN_DEPTH: Final = 12
-REDIRECTS: Final = {"file_redirect", "heredoc_redirect", "herestring_redirect"}
+_MAX_FUNCTION_DEPTH: Final = 5
 
 
-class TooComplex(Exception):
-    """The command is too long or nested too deep."""
+class CommandAnalyser:
+    """Analyses the commands of one script. Raises `TooComplex`, `TooManyWords`, and the `NotCached` of the context."""
 
-
-class CommandAnalyser(BuiltinAnalyser):
-    """Analyses simple commands; a subclass walks the scripts that they run."""
-
-    def __init__(self, source: bytes, collector: Collector, scope: Scope) -> None:
-        super().__init__(source, collector, scope)
-        self.runs = 0
-        self.prefix: tuple[str, ...] = ()
-        """The assignments before the next command."""
-        self.calling: list[str] = []
-        """The stack of functions whose bodies are being walked."""
+    def __init__(self, scope: Scope, collector: Collector, files: CommandFiles | None, scripts: ScriptAnalyser) -> None:
         self.output: Output | None = None
         """The output of the last command; `None` if it is not known."""
+        self._scope = scope
+        self._collector = collector
+        self._files = files
+        self._scripts = scripts
+        self._run_depth = 0
+        """The number of commands that run one another: `env nice timeout 1 ls`."""
 
-    def script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
-        """Walk a script that the command runs."""
-        raise NotImplementedError
+    def analyse_command(
+        self, words: list[str], stdin: Input, *, variables: tuple[str, ...] = (), implied: bool = False
+    ) -> None:
+        """Collect the effects of a command, and set `output`. Does nothing if there are no words.
 
-    def file_text(self, word: str) -> str | None:
-        """Return the text of a file; `None` if it is not known."""
-        raise NotImplementedError
-
-    def statement(self, node: Node, stdin: Input = NO_INPUT) -> None:
-        """Walk a statement."""
-        raise NotImplementedError
-
-    def run_file(self, run: RunFile, program: str) -> None:
-        """Analyse a script on the disk, or the tasks of a task file."""
-        raise NotImplementedError
-
-    def unpack(self, unpack: Unpack, program: str) -> None:
-        """Collect the files that an archive or a patch names."""
-        raise NotImplementedError
-
-    def note_output(self, body: Node | None, redirects: list[Node], stdin: Input) -> None:
-        """Record the text that redirections write to files."""
-        raise NotImplementedError
-
-    def note_input(self, args: list[str], text: str | None) -> None:
-        """Record the text that `tee` writes."""
-        raise NotImplementedError
-
-    def redirected(self, redirects: list[Node], stdin: Input) -> Input:
-        """Collect the files of redirections; return the input of the command."""
-        raise NotImplementedError
-
-    def command(self, node: Node, stdin: Input) -> None:
-        """Analyse a simple command, with assignments and redirections before and after it."""
-        words = self.plain_words(node)
-        if words is None:
-            self._expand_command(node, stdin)
-        else:
-            self.call(words + self.words(stdin.words) if stdin.words else words, stdin)
-
-    def _expand_command(self, node: Node, stdin: Input) -> None:
-        words, redirects, assignments = [], [], []
-        for child in node.children:
-            kind = child.type
-            if kind in WORDS:
-                words.append(child)
-            elif kind in REDIRECTS:
-                redirects.append(child)
-            elif kind == "variable_assignment":
-                assignments.append(child)
-            elif kind == "ERROR":
-                words += [inner for inner in child.children if inner.type in WORDS]
-            elif child.child_count:  # the parser takes the subshell of `time (…)` for an argument
-                self.statement(child)
-        if redirects:
-            stdin = self.redirected(redirects, stdin)
-            self.note_output(None, redirects, stdin)
-        words += stdin.words
-        if assignments:
-            self._call_with(assignments, words, stdin)
-        else:
-            self.call(self.words(words), stdin)
-
-    def _call_with(self, assignments: list[Node], words: list[Node], stdin: Input) -> None:
-        """Analyse a command with assignments before it, which only apply to this command."""
-        scope = self.scope
-        before, exported = scope.variables, scope.exported
-        scope.variables, scope.exported = dict(before), dict(exported)
-        known = dict(self.collector.assigned)
-        for assignment in assignments:
-            self.assignment(assignment, stdin, exported=True)
-        self.collector.assigned = known
-        assigned = [name for name, value in scope.variables.items() if name not in before or before[name] != value]
-        command = self.words(words)
-        self.prefix = tuple(self.text(assignment) for assignment in assignments)
-        self.call(command, stdin)
-        self.prefix = ()
-        scope.exported = exported
-        for name in assigned:  # other variables may be set by the command: `IFS= read name`
-            scope.variables.pop(name, None)
-            scope.variables.update({name: before[name]} if name in before else {})
-
-    def call(self, words: list[str], stdin: Input, *, implied: bool = False) -> None:
-        """Collect the effects of a command."""
+        `variables`: the assignments before the command, as they were written. `implied`: whether it is another spelling
+        of the previous command.
+        """
         if not words:
             return
         texts = tuple(words if "".join(words).isascii() else map(plain, words))
-        self.collector.add_command(SimpleCommand(texts, implied, self.prefix))
-        self.prefix = ()
+        self._collector.add_command(SimpleCommand(texts, implied, variables))
         self.output = None
-        if texts[0] in self.scope.functions and texts[0] not in self.calling:
-            self.call_function(texts[0], words[1:], stdin)
+        if texts[0] in self._scope.functions and texts[0] not in self._scope.calling:
+            self._call_function(texts[0], words[1:], stdin)
             return
-        if texts[0] in self.scope.aliases:
-            self._alias(texts[0], words[1:], stdin)
+        if texts[0] in self._scope.aliases:
+            self._expand_alias(texts[0], words[1:], stdin)
         program, handler = _find_program(words[0])
         if not program:
-            self.collector.add_unknown(f"which program runs is only known when it runs: {texts[0]}", runs=True)
+            self._collector.add_unknown(f"which program runs is only known when it runs: {texts[0]}", runs=True)
             return
         args = words[1:]
         if "/" in words[0]:
-            self._run_program_file(words[0], args)
+            self._analyse_program_file(words[0], args)
         if program in BUILTINS:
-            self.apply_builtin(program, args, stdin)
+            apply_builtin(program, args, stdin, self._scope)
+        elif self._files is None and program in _SOURCES:
+            self._scope.forget_values(list(self._scope.variables))
         if handler is None:
-            self._unknown_program(program, args)
-        call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self.scope.variables, stdin.file)
+            self._analyse_unknown_program(program, args)
+        call = ProgramCall(program, args, stdin.text, stdin.piped, _lines(stdin), self._scope.variables, stdin.file)
         self._call_program(call, handler or any_program, stdin)
 
     def _call_program(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
         """Collect the effects of a call, and its output if it is known."""
         if stdin.file is not None and call.program in _RUN_INPUT:
-            call = replace(call, stdin=self.file_text(stdin.file))
+            call = replace(call, stdin=self.read_file(stdin.file))
         effects = handler(call)
         if effects:
             self.apply_effects(effects, call.program, stdin)
-        if call.program == "tee":
-            self.note_input(call.args, stdin.text)
+        if call.program == "tee" and self._files is not None:
+            for word in call.args:
+                if not word.startswith("-"):
+                    self._files.record_text(word, stdin.text, added="-a" in call.args)
         if self.output is None and call.program in PRODUCERS:
             self.output = output_of(call, stdin.output)
 
-    def _alias(self, name: str, args: list[str], stdin: Input) -> None:
-        """Analyse the command that an alias expands to. In it the alias is not expanded again: `alias ls='ls -l'`."""
-        text = self.scope.aliases.pop(name)
-        if text.translate(_SIMPLE_ALIAS) == text:
-            self.call([*map(quote, text.split()), *args], stdin)
-        else:
-            self.script(" ".join([text, *(shell_quote(plain(arg)) for arg in args)]), same_shell=True)
-        self.scope.aliases[name] = text
+    def _call_function(self, name: str, args: list[str], stdin: Input) -> None:
+        """Analyse the body of a function that the command defines, with the arguments of the call."""
+        scope = self._scope
+        if len(scope.calling) >= _MAX_FUNCTION_DEPTH:
+            return
+        variables = scope.variables
+        saved = {key: value for key, value in variables.items() if _is_argument(key)}
+        scope.set_arguments(args)
+        scope.calling.append(name)
+        scope.functions[name](stdin)
+        scope.calling.pop()
+        for key in [key for key in variables if _is_argument(key)]:
+            del variables[key]
+        variables.update(saved)
+        self.output = None
 
-    def _run_program_file(self, program: str, args: list[str]) -> None:
+    def _expand_alias(self, name: str, args: list[str], stdin: Input) -> None:
+        """Analyse the command that an alias expands to. In it the alias is not expanded again: `alias ls='ls -l'`."""
+        text = self._scope.aliases.pop(name)
+        if text.translate(_SIMPLE_ALIAS) == text:
+            self.analyse_command([*map(quote, text.split()), *args], stdin)
+        else:
+            script = " ".join([text, *(shell_quote(plain(arg)) for arg in args)])
+            self._scripts.analyse_script(script, same_shell=True)
+        self._scope.aliases[name] = text
+
+    def _analyse_unknown_program(self, program: str, args: list[str]) -> None:
+        """Collect a program that is not in the table, and the files that its environment variables name."""
+        if is_unknown_program(program):
+            self._collector.programs[program] = None
+            self._search_path(program, args)
+            if program.endswith(_SCRIPT_SUFFIXES):  # `uv run x.py`
+                self._analyse_file(RunFile(program, None, args), program)
+            for effect in mentions(self._scope.exported.values()):
+                self._collector.add_mention(effect, program, self._scope.folders)
+
+    def _analyse_program_file(self, program: str, args: list[str]) -> None:
         """Analyse a program that is called by its path, because it may be a script."""
         if not program.startswith(_SYSTEM_FOLDERS):
-            self.run_file(RunFile(program, None, args), program)
+            self._analyse_file(RunFile(program, None, args), program)
 
     def _search_path(self, program: str, args: list[str]) -> None:
         """Analyse a script in a folder that the command itself adds to `PATH`."""
-        for folder in self.scope.exported.get("PATH", "").split(":"):
+        for folder in self._scope.exported.get("PATH", "").split(":"):
             if folder and not is_unknown(folder) and not folder.startswith(_SYSTEM_FOLDERS):
-                self.run_file(RunFile(f"{folder}/{program}", None, args), program)
+                self._analyse_file(RunFile(f"{folder}/{program}", None, args), program)
 
-    def _unknown_program(self, program: str, args: list[str]) -> None:
-        """Collect a program that is not in the table, and the files that its environment variables name."""
-        if is_unknown_program(program):
-            self.collector.programs[program] = None
-            self._search_path(program, args)
-            if program.endswith(_SCRIPT_SUFFIXES):  # `uv run x.py`
-                self.run_file(RunFile(program, None, args), program)
-            for effect in mentions(self.scope.exported.values()):
-                self.collector.add_mention(effect, program, self.scope.folders)
+    def _analyse_file(self, run: RunFile, program: str) -> None:
+        if self._files is not None:
+            scripts = ScriptFileAnalyser(self._files, self._scope, self._collector, self, self._scripts)
+            scripts.analyse_file(run, program)
+
+    def read_file(self, word: str) -> str | None:
+        """Return the text of a file as a command reads it; `None` if it is not known, or no file may be read."""
+        return None if self._files is None else self._files.read_text(word)
+
+    def export_variable(self, name: str, value: str) -> None:
+        """Export a variable, and collect its effects on the programs that receive it."""
+        self._scope.exported[name] = value
+        self.apply_effects(variable_effects(name, value), name)
 
     def apply_effects(self, effects: Iterable[Effect], program: str, stdin: Input = NO_INPUT) -> None:
-        """Collect the effects of a program."""
+        """Collect the effects of a program, and analyse the commands and scripts that it runs with an input."""
         for effect in effects:
             if isinstance(effect, Access):
-                self.collector.add_access(effect, program, self.scope.folders)
+                self._collector.add_access(effect, program, self._scope.folders)
             elif isinstance(effect, RunCommand):
-                self._run(effect, stdin)
+                self._run_command(effect, stdin)
             elif isinstance(effect, RunScript):
-                self.script(effect.text, same_shell=program in _SAME_SHELL, args=effect.args)
+                self._scripts.analyse_script(effect.text, same_shell=program in _SAME_SHELL, args=effect.args)
                 self.output = None
             elif isinstance(effect, RunFile):
-                self.run_file(effect, program)
+                self._analyse_file(effect, program)
             elif isinstance(effect, Unpack):
-                self.unpack(effect, program)
+                self._unpack(effect, program)
             elif isinstance(effect, RunCode):
-                self._code(effect, stdin)
+                self._run_code(effect, stdin)
             elif isinstance(effect, Mention):
-                self.collector.add_mention(effect, program, self.scope.folders)
+                self._collector.add_mention(effect, program, self._scope.folders)
             elif isinstance(effect, GitCommand):
-                self.collector.add_git(effect, self.scope.folders)
+                self._collector.add_git(effect, self._scope.folders)
             else:
-                self.collector.add_unknown(effect.text, runs=effect.runs)
+                self._collector.add_unknown(effect.text, runs=effect.runs)
 
-    def _code(self, code: RunCode, stdin: Input) -> None:
-        from fairlead.policy.bash.programs._code import code_effects, reads_environment  # takes time to compile
-
-        if self.scope.exported and reads_environment(code.text):
-            code = code._replace(operands=[*code.operands, *self.scope.exported.values()])
-        self.apply_effects(code_effects(code), code.language, stdin)
-
-    def _run(self, run: RunCommand, stdin: Input) -> None:
-        self.runs += 1
-        if self.runs > _MAX_RUN_DEPTH:
+    def _run_command(self, run: RunCommand, stdin: Input) -> None:
+        self._run_depth += 1
+        if self._run_depth > _MAX_RUN_DEPTH:
             raise TooComplex
-        saved = self.scope.enter_subshell()
+        saved = self._scope.enter_subshell()
         if run.folder is not None:
-            self.scope.folders = change_folder(self.scope.folders, run.folder)
+            self._scope.folders = change_folder(self._scope.folders, run.folder)
         for variable in run.variables:
             name, _, value = variable.partition("=")
-            self.export(name, value)
-            self.assign(name, [value], added=False, indexed=False)
-        self.call(run.words, stdin, implied=run.implied)
-        self.scope.leave_subshell(saved)
-        self.runs -= 1
+            self.export_variable(name, value)
+            self._scope.assign(name, [value], added=False, indexed=False)
+        self.analyse_command(run.words, stdin, implied=run.implied)
+        self._scope.leave_subshell(saved)
+        self._run_depth -= 1
 
-    def call_function(self, name: str, args: list[str], stdin: Input) -> None:
-        """Walk the body of a function that the command defines."""
-        raise NotImplementedError
+    def _run_code(self, code: RunCode, stdin: Input) -> None:
+        from fairlead.policy.bash.programs._code import code_effects, reads_environment  # takes time to compile
+
+        if self._scope.exported and reads_environment(code.text):
+            code = code._replace(operands=[*code.operands, *self._scope.exported.values()])
+        self.apply_effects(code_effects(code), code.language, stdin)
+
+    def _unpack(self, unpack: Unpack, program: str) -> None:
+        """Collect the files that an archive or a patch names; if they are not known, the folder it is unpacked to."""
+        from fairlead.policy.bash.scripts._archives import unpacked_files  # rare
+
+        words = None if self._files is None else unpacked_files(unpack, self._files)
+        if words is None and unpack.kind == "patch":
+            self._collector.add_unknown(f"{program} writes the files that the patch names")
+        elif words is None:
+            self._collector.add_mention(Mention(unpack.folder), program, self._scope.folders)
+        for word in words or ():
+            self._collector.add_access(Access("write", word), program, self._scope.folders)
 
 
 def _find_program(word: str) -> tuple[str, Program | None]:
-    """Return the name of a program without folder and version, and its handler; an empty name if it is not known."""
+    """Return the name of a program without folder and version, and its handler.
+
+    The name is empty if it is not known; the handler is `None` if the program is not in the table.
+    """
     handler = PROGRAMS.get(word)
     if handler is not None:
         return word, handler
@@ -282,5 +255,11 @@ def _find_program(word: str) -> tuple[str, Program | None]:
     return name, handler
 
 
+def _is_argument(name: str) -> bool:
+    """Return whether a variable is `$1`, `$2` and so on, `$@` or `$*`."""
+    return name.isdigit() or name in {"@", "*"}
+
+
 def _lines(stdin: Input) -> tuple[str, ...] | None:
+    """Return the possible lines of an input; `None` if they are not known."""
     return None if stdin.output is None or stdin.output.is_prefix else stdin.output.words

@@ -45,11 +45,18 @@ class AnalysisContext:
         self._files_left, self._bytes_left = _MAX_FILES, _MAX_TOTAL_BYTES
 
     def absolute(self, path: str) -> str:
-        """Return the absolute path of a path in the command."""
-        return os.path.normpath(os.path.join(self.cwd, os.path.expanduser(path.replace("\0", ""))))
+        """Return the absolute path of a path in the command, relative to `cwd`, with `~` expanded."""
+        path = path.replace("\0", "")
+        if path[:1] == "~":
+            path = os.path.expanduser(path)
+        return os.path.normpath(os.path.join(self.cwd, path))
 
     def read_file(self, path: str, limit: int = MAX_FILE_BYTES) -> FileContents | None:
-        """Read a regular file; return `None` if it does not exist."""
+        """Read a regular file; return `None` if there is none at the path.
+
+        The data is `None` if the file cannot be read or is larger than `limit`, or if the analysis has read too much
+        already. Raises `NotCached` if the context must not block, and more than a few kilobytes would be read.
+        """
         self.has_used_disk = True
         path = self.absolute(path)
         try:
@@ -72,7 +79,10 @@ class AnalysisContext:
             return FileContents(path, None)
 
     def size_of(self, path: str) -> int | None:
-        """Return the size of a regular file that the caller opens itself; `None` if it does not exist."""
+        """Return the size of a regular file that the caller opens itself; `None` if there is none at the path.
+
+        Raises `NotCached` if the context must not block, and the file is larger than a few kilobytes.
+        """
         self.has_used_disk = True
         path = self.absolute(path)
         try:
@@ -111,7 +121,7 @@ class AnalysisContext:
 
 
 def version_of(path: str) -> Version:
-    """Return the version of a file on the disk."""
+    """Return the version of a file on the disk; `None` if it does not exist."""
     try:
         return _version(os.stat(path))
     except (OSError, ValueError):

@@ -42,6 +42,8 @@ _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "
 _RANGE: Final = re.compile(r"(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _SIMPLE: Final = re.compile(r"[!-z|}~]+")
 _BLANKS: Final = re.compile(r"[ \t\n]+")
+_PRIVATE: Final = re.compile("[\U00100000-\U0010ffff]")
+"""The private characters that mark words."""
 MAX_WORDS: Final = 256
 _LAST_CHARACTER: Final = 0x10FFFF
 _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
@@ -49,6 +51,11 @@ _FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
 
 class TooManyWords(Exception):
     """Braces expand to more than `MAX_WORDS` words."""
+
+
+def replace_private(text: str) -> str:
+    """Return a text without the private characters that mark words: each becomes U+FFFD."""
+    return text if text.isascii() else _PRIVATE.sub("\ufffd", text)
 
 
 def quote(text: str) -> str:
@@ -104,7 +111,7 @@ def ansi_c(source: str) -> str:
 
 
 def unescape(source: str) -> str:
-    r"""Resolve `\x2e`, `\056`, `.`, `\n` as most languages do."""
+    r"""Return a text with `\x2e`, `\056`, `\n` and the like resolved, as most languages do."""
     return _ANSI_C.sub(_unescaped, source)
 
 
@@ -134,14 +141,17 @@ def expand_values(values: tuple[str, ...], *, quoted: bool) -> str:
 
 
 def split_fields(text: str) -> list[str]:
-    """Return the words that one word of source expands to: braces expanded, unquoted values split at blanks."""
+    """Return the words that one word of source expands to: braces expanded, unquoted values split at blanks.
+
+    Raises `TooManyWords` if there are more than `MAX_WORDS`.
+    """
     if _SIMPLE.fullmatch(text):
         return [text]
     return [field.replace(EMPTY, "") for word in expand_braces(text) for field in _BLANKS.split(word) if field]
 
 
 def expand_braces(text: str) -> list[str]:
-    """Expand `{a,b}` and `{1..3}`. Raises `TooManyWords` above `MAX_WORDS`."""
+    """Return the words that `{a,b}` and `{1..3}` expand to. Raises `TooManyWords` above `MAX_WORDS`."""
     start = text.find("{")
     while start >= 0:
         alternatives = _alternatives(text, start)
@@ -227,7 +237,10 @@ def _sliced(value: str, operand: str) -> str | None:
 
 
 def _trimmed(value: str, operator: str, pattern: str) -> str | None:
-    """Remove the match of a pattern at the start or the end; the value may be a pattern itself."""
+    """Return a value without the match of a pattern at its start or end; `None` if it is not known.
+
+    The value may be a pattern itself.
+    """
     text = as_pattern(pattern) if is_glob(pattern) else plain(pattern)
     if text == "*/" and operator == "##":
         return value.rpartition(ANY_DEPTH)[2].rpartition("/")[2]
@@ -250,7 +263,7 @@ def _without_ending(value: str, separator: str) -> str:
 
 
 def _without_match(value: str, operator: str, text: str) -> str:
-    """Remove the shortest or longest match of a pattern at the start or the end."""
+    """Return a value without the shortest or longest match of a pattern at its start or end."""
     from fnmatch import fnmatchcase
 
     sizes = range(len(value) + 1) if len(operator) == 1 else range(len(value), -1, -1)

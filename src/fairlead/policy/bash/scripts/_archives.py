@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fairlead.policy.bash._words import is_unknown, quote
+
 if TYPE_CHECKING:
     from fairlead.policy.bash._context import AnalysisContext
+    from fairlead.policy.bash.programs._calls import Unpack
+    from fairlead.policy.bash.scripts._files import CommandFiles
 
 _MAX_TAR_BYTES: Final = 8 * 1024 * 1024
 _MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
@@ -13,7 +17,24 @@ _MAX_ZIP_BYTES: Final = 512 * 1024 * 1024
 _MAX_MEMBERS: Final = 2_000
 
 
-def member_names(kind: str, path: str, context: AnalysisContext) -> list[str] | None:
+def unpacked_files(unpack: Unpack, files: CommandFiles) -> list[str] | None:
+    """Return the words for the files that are written when an archive is unpacked, or a patch applied.
+
+    Returns `None` if they are not known: the archive cannot be read, or has too many of them. Raises the `NotCached` of
+    the context.
+    """
+    if is_unknown(unpack.word):
+        return None
+    found = [_member_names(unpack.kind, path, files.context) for path in files.paths_of(unpack.word)]
+    names = next((names for names in found if names is not None), None)
+    if names is None:
+        return None
+    paths = ("/".join(name.split("/")[unpack.strip :]) for name in names)
+    folder = "" if unpack.folder == "." else f"{unpack.folder.rstrip('/')}/"
+    return [folder + quote(path) for path in paths if path]
+
+
+def _member_names(kind: str, path: str, context: AnalysisContext) -> list[str] | None:
     """Return the names of the files in an archive or a patch; `None` if they are not known."""
     if kind == "patch":
         return _patched(path, context)
