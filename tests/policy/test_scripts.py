@@ -110,6 +110,42 @@ def test_a_script_that_changes_a_protected_file_is_blocked(command: str, project
 @for_each(
     "command",
     [
+        'set -- .env; f() { X=1 true; }; f safe; rm "$1"',
+        'set -- .env; . ./build.sh safe; rm "$1"',
+        ". ./go.sh a; rm token.txt",
+        "T=safe; . ./name.sh a; rm $T",
+        ". ./first.sh .env",
+    ],
+)
+def test_what_a_sourced_script_or_a_function_leaves_behind_is_known(command: str, project: Path) -> None:
+    """The folder and the variables stay. The arguments are those from before."""
+    (project / "go.sh").write_text("cd secrets\n")
+    (project / "name.sh").write_text("T=.env\n")
+    (project / "first.sh").write_text("rm $1\n")
+    assert answer(command, project, uneditableFiles=[".env", "secrets/**"]) == "blocked"
+
+
+def test_the_arguments_of_a_sourced_script_are_its_own(project: Path) -> None:
+    (project / "first.sh").write_text("rm $1\n")
+    command = "set -- .env; . ./first.sh build/x"
+    assert answer(command, project, uneditableFiles=[".env"]) == "passed"
+
+
+@pytest.mark.timeout(20)
+@for_each("command", ["//bin/true", "//usr//bin/true", "cat //etc/hostname", "//no/such/program"])
+def test_a_path_with_two_slashes_is_checked_in_time(command: str, project: Path) -> None:
+    """In POSIX `//` is a folder of its own, which is its own parent."""
+    assert answer(command, project, uneditableFiles=[".env"]) == "passed"
+
+
+def test_two_slashes_are_no_way_around_a_rule(project: Path) -> None:
+    assert answer(f"rm /{project}/.env", project, uneditableFiles=[".env"]) == "blocked"
+    assert answer(f"sh /{project}/wipe", project, uneditableFiles=[".env"]) == "blocked"
+
+
+@for_each(
+    "command",
+    [
         *("cat > x.sh <<'E'\nrm .env\nE\nbash x.sh", "echo 'rm .env' > x; sh x", "printf 'rm %s\\n' .env > x; sh x"),
         *(
             "echo 'rm .env' > x && chmod +x x && ./x",

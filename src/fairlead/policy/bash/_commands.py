@@ -57,7 +57,7 @@ _MAX_FUNCTION_DEPTH: Final = 5
 
 
 class CommandAnalyser:
-    """Analyses the commands of one script. Raises `TooComplex`, `TooManyWords`, and the `NotCached` of the context."""
+    """Analyses the commands of one script. Raises `TooComplex`, `TooManyWords`, and `NeedsThread`."""
 
     def __init__(self, scope: Scope, collector: Collector, files: CommandFiles | None, scripts: ScriptAnalyser) -> None:
         self.output: Output | None = None
@@ -122,15 +122,12 @@ class CommandAnalyser:
         scope = self._scope
         if len(scope.calling) >= _MAX_FUNCTION_DEPTH:
             return
-        variables = scope.variables
-        saved = {key: value for key, value in variables.items() if _is_argument(key)}
+        saved = scope.arguments()
         scope.set_arguments(args)
         scope.calling.append(name)
         scope.functions[name](stdin)
         scope.calling.pop()
-        for key in [key for key in variables if _is_argument(key)]:
-            del variables[key]
-        variables.update(saved)
+        scope.restore_arguments(saved)
         self.output = None
 
     def _expand_alias(self, name: str, args: list[str], stdin: Input) -> None:
@@ -253,11 +250,6 @@ def _find_program(word: str) -> tuple[str, Program | None]:
         handler = PROGRAMS.get(base)
         name = name if handler is None else base
     return name, handler
-
-
-def _is_argument(name: str) -> bool:
-    """Return whether a variable is `$1`, `$2` and so on, `$@` or `$*`."""
-    return name.isdigit() or name in {"@", "*"}
 
 
 def _lines(stdin: Input) -> tuple[str, ...] | None:

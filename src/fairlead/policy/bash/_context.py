@@ -55,7 +55,7 @@ class AnalysisContext:
         """Read a regular file; return `None` if there is none at the path.
 
         The data is `None` if the file cannot be read or is larger than `limit`, or if the analysis has read too much
-        already. Raises `NotCached` if the context must not block, and more than a few kilobytes would be read.
+        already. Raises `NeedsThread` if the context may not wait, and more than a few kilobytes would be read.
         """
         self.has_used_disk = True
         path = self.absolute(path)
@@ -81,7 +81,7 @@ class AnalysisContext:
     def size_of(self, path: str) -> int | None:
         """Return the size of a regular file that the caller opens itself; `None` if there is none at the path.
 
-        Raises `NotCached` if the context must not block, and the file is larger than a few kilobytes.
+        Raises `NeedsThread` if the context may not wait, and the file is larger than a few kilobytes.
         """
         self.has_used_disk = True
         path = self.absolute(path)

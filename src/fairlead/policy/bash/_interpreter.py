@@ -68,7 +68,7 @@ def interpret(command: str, context: AnalysisContext | None = None) -> Analysis:
 class Interpreter:
     """Walks one script. Each script that it runs gets an interpreter of its own, with the same scope and collector.
 
-    Its methods raise `TooComplex`, `TooManyWords`, and the `NotCached` of the context.
+    Its methods raise `TooComplex`, `TooManyWords`, and the `NeedsThread` of the context.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def find_ignored(target: ResolvedPath) -> Ignored | None:
 
 def _repository(name: str) -> str | None:
     folder = name
-    while folder != "/":
+    while folder.strip("/"):  # `//bin` is below `//`, whose parent it is itself
         folder = os.path.dirname(folder)
         if os.path.lexists(os.path.join(folder, ".git")):
             return folder

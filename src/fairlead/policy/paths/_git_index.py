@@ -25,7 +25,7 @@ class GitIndex(NamedTuple):
 def find_index(path: str) -> GitIndex | None:
     """Return the index of the repository that contains a file; `None` if there is none."""
     folder = os.path.dirname(path)
-    while folder not in {"", "/"}:
+    while folder.strip("/"):  # `//bin` is below `//`, whose parent it is itself
         git = f"{folder}/.git"
         if os.path.isdir(git):
             return GitIndex(folder, f"{git}/index")

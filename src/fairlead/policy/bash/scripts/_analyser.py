@@ -70,7 +70,7 @@ class ScriptFileAnalyser:
         """Analyse a script, or the tasks of a task file; `program` runs it.
 
         What cannot be known is collected as an unknown effect: which script runs, or what it does, because it cannot be
-        read, is too long, or is nested too deep. Raises nothing but the `NotCached` of the context.
+        read, is too long, or is nested too deep. Raises nothing but the `NeedsThread` of the context.
         """
         if is_unknown(run.word):
             if run.language == "sh":
@@ -177,8 +177,8 @@ class ScriptFileAnalyser:
         self._scope.script_length += len(text)
         if is_too_long(text) or self._scope.script_length > _MAX_ALL_SCRIPTS:
             raise TooComplex
-        if same_shell and not args:
-            self._scripts.analyse_script(text, same_shell=True)
+        if same_shell:
+            self._source_script(text, args)
             return
         saved = self._scope.enter_subshell()
         self._scope.set_script_arguments(path, args)
@@ -186,6 +186,18 @@ class ScriptFileAnalyser:
             self._scripts.analyse_script(text, same_shell=True)
         finally:
             self._scope.leave_subshell(saved)
+
+    def _source_script(self, text: str, args: list[str]) -> None:
+        """Analyse a script that the shell itself runs. Its folder and variables stay, the arguments do not."""
+        if not args:
+            self._scripts.analyse_script(text, same_shell=True)
+            return
+        saved = self._scope.arguments()
+        self._scope.set_arguments(args)
+        try:
+            self._scripts.analyse_script(text, same_shell=True)
+        finally:
+            self._scope.restore_arguments(saved)
 
     def _analyse_code(self, text: str, language: str, run: RunFile, *, tracked: bool) -> None:
         """Analyse a script in another language by its literals. Unknown effects are not reported."""

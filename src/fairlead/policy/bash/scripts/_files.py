@@ -46,7 +46,7 @@ class WrittenText(NamedTuple):
 
 
 class CommandFiles:
-    """Reads files for the analysis of one command. Raises the `NotCached` of the context wherever it reads the disk."""
+    """Reads files for the analysis of one command. Raises `NeedsThread` where the disk would be read."""
 
     def __init__(self, context: AnalysisContext, collector: Collector, scope: Scope) -> None:
         self.context = context

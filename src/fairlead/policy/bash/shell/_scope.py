@@ -141,6 +141,16 @@ class Scope:
         known = tuple(value for value in values if value is not None)
         variables["@"] = variables["*"] = known if len(known) == len(values) <= MAX_VALUES else None
 
+    def arguments(self) -> dict[str, Values]:
+        """Return the positional arguments, for `restore_arguments`."""
+        return {name: values for name, values in self.variables.items() if _is_argument(name)}
+
+    def restore_arguments(self, saved: dict[str, Values]) -> None:
+        """Restore the positional arguments after the call of a function, or a script that was sourced with others."""
+        for name in [name for name in self.variables if _is_argument(name)]:
+            del self.variables[name]
+        self.variables.update(saved)
+
     def set_script_arguments(self, path: str, args: list[str]) -> None:
         """Set `$0`, `$1` and the following, `$@`, `$*` and `$#`, as the start of a script does.
 
@@ -157,3 +167,8 @@ class Scope:
         """Apply `shift`: after it, each positional argument may be any of the arguments."""
         every = self.variables.get("@")
         self.variables.update(dict.fromkeys([name for name in self.variables if name.isdigit()], every))
+
+
+def _is_argument(name: str) -> bool:
+    """Return whether a variable is `$1`, `$2` and so on, `$@` or `$*`."""
+    return name.isdigit() or name in {"@", "*"}
