@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
     worker = getattr(config, "workerinput", None)
+    if worker is not None:
+        gc.disable()  # until all is collected: half of that time it would look for garbage, and find none
     if worker is not None and not sys.dont_write_bytecode:
         _compile_share(config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
@@ -50,6 +53,12 @@ def _compile_share(config: pytest.Config, number: int, count: int) -> None:
         if rewrite._read_pyc(file, compiled) is None and rewrite.try_makedirs(compiled.parent):
             source_hash, code = rewrite._rewrite_test(file, config)
             rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source_hash, compiled)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests and all modules out of every later look for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def _test_files(paths: Iterable[Path]) -> set[Path]:

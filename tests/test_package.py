@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -32,9 +33,19 @@ def build(folder: Path, *words: str, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a source distribution and the wheel that was built from it."""
-    folder = tmp_path_factory.mktemp("distributions")
-    build(folder)
+    """A folder with a source distribution and the wheel that was built from it.
+
+    Of several processes of a run one builds them, and the others wait.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "distributions"
+    with (shared / "distributions.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            begun = shared / "distributions.begun"
+            build(begun)
+            begun.rename(folder)
     return folder
 
 

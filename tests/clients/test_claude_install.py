@@ -95,7 +95,7 @@ def home(tmp_path: Path) -> Home:
 # -- there and back ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(settings_texts(rivals=True), ANY)
 def test_uninstall_gives_back_the_same_bytes(text: str, asked: InstallRequest) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def test_uninstall_gives_back_the_same_bytes(text: str, asked: InstallRequest) -
         assert home.receipts() == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(settings_texts(rivals=True), ANY, st.text("abc", min_size=1))
 def test_an_edit_since_then_is_kept_and_all_of_ours_goes(text: str, asked: InstallRequest, word: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from compat.stage import SAMPLES, VERSION, Client, living, new_home
+from launcher.build import built
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,27 +58,20 @@ def _compile(program: Path) -> str:
     problem = ""
     for linking in LINKING:
         sources = [file for file in SAMPLES.glob("launcher/*.c") if file.name != "linux.c" or "-nostdlib" in linking]
-        version = f'-DFAIRLEAD_VERSION="{VERSION}"'
-        command: list[str | Path] = [
-            "cc",
-            "-std=c11",
-            "-Wall",
-            "-Wextra",
-            "-O2",
-            version,
-            *linking,
-            *sources,
-            "-o",
-            program,
-        ]
-        try:
-            done = subprocess.run(command, check=False, capture_output=True, text=True)
-        except FileNotFoundError:
-            return "there is no cc"
-        if done.returncode == 0:
-            return ""
-        problem = done.stderr
+        flags = ["-std=c11", "-Wall", "-Wextra", "-O2", f'-DFAIRLEAD_VERSION="{VERSION}"', *linking]
+        words: list[str | Path] = ["cc", *flags, *sources]
+        problem = built(program, [*words, *sorted(SAMPLES.glob("launcher/*.h"))], partial(_run_compiler, words))
+        if not problem:
+            break
     return problem
+
+
+def _run_compiler(words: list[str | Path], program: Path) -> str:
+    try:
+        done = subprocess.run([*words, "-o", program], check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        return "there is no cc"
+    return done.stderr if done.returncode else ""
 
 
 def _write_twin(program: Path) -> None:

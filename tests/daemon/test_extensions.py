@@ -136,9 +136,9 @@ def wait_until(condition: Any) -> None:
 def tree() -> Iterator[Tree]:
     folder = Path(mkdtemp(prefix="fl", dir="/tmp"))
     try:
-        shutil.copytree(
-            Path(fairlead.__file__).parent, folder / "src/fairlead", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        # With what Python has compiled, but for files that other processes are just writing.
+        just_written = shutil.ignore_patterns("light.*", "*.pyc.*", "*.tmp*")
+        shutil.copytree(Path(fairlead.__file__).parent, folder / "src/fairlead", ignore=just_written)
         (folder / ".fairlead.yaml").write_text(POLICY)
         (folder / "user_hooks.py").write_text(USER_HOOKS)
         (folder / "config.yaml").write_text("attention: {answer: true}\n")

@@ -172,7 +172,7 @@ def test_events_are_answered_without_mail_if_the_box_cannot_be_opened(home: Daem
 def test_waiting_launchers_are_small_and_the_daemon_stays_so(home: DaemonHome) -> None:
     home.policy(ALWAYS)
     home.is_forked = False  # a fork has more memory from the start
-    many = 200
+    many = 100
     with home.daemon() as daemon, client(home, "fox-1") as fox:
         until(home.has_mail, "there is mail")
         fox.hook("SessionStart", source="startup")

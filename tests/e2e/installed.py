@@ -200,10 +200,10 @@ def machine(client: Path, **env: str) -> Iterator[Machine]:
 
 
 @contextmanager
-def with_hooks(client: Path, **env: str) -> Iterator[Machine]:
-    """Set up a machine, and install the hooks as a person would."""
+def with_hooks(client: Path, *words: str, **env: str) -> Iterator[Machine]:
+    """Set up a machine, and install the hooks as a person would, with these words."""
     with machine(client, **env) as made:
-        done = made.fairlead("hooks", "install")
+        done = made.fairlead("hooks", "install", *words)
         assert (done.exit_code, done.stderr) == (0, ""), done
         yield made
 
@@ -211,9 +211,7 @@ def with_hooks(client: Path, **env: str) -> Iterator[Machine]:
 @contextmanager
 def with_answers(client: Path) -> Iterator[Machine]:
     """Set up a machine on which questions can be answered from anywhere."""
-    with with_hooks(client) as made:
-        done = made.fairlead("hooks", "install", "--answer")
-        assert (done.exit_code, done.stderr) == (0, ""), done
+    with with_hooks(client, "--answer") as made:
         made.attention(answer=True)
         yield made
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from e2e.model import Request, Script, Subagents, Who
 
-TIMEOUT = 45.0
-"""Seconds: under pytest's own, so that a run that hangs is reported with what it printed."""
+TIMEOUT = 80.0
+"""Seconds: two such runs are under pytest's own, so that one that hangs is reported with what it printed."""
 
 REQUESTS = "requests.jsonl"
 """What the model was asked, in the folder of the run."""

@@ -53,14 +53,26 @@ def is_warm(machine: Machine, person: Person) -> None:
     person.until(machine.socket.exists, "a daemon is there")
 
 
-def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
-    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
+def is_asked(person: Person, prompt: str) -> str:
+    """Prompt the client, wait until it asks the person, and return the id of the question."""
+    person.prompts(prompt)
+    person.sees(PROCEED)
+    return str(question(person)["id"])
+
+
+def test_a_permission_is_allowed_in_watch_denied_by_command_or_answered_in_the_client_first(machine: Machine) -> None:
+    """The last command is a long one: no event tells that it was allowed, only the client's own file."""
+    tool = Gate(machine.folder / "tool")
+    script: list[Turn] = [
+        *([bash("touch granted")], "All done."),
+        *([bash("touch refused")], "Then not."),
+        *([bash(tool.command)], "Over at last."),
+    ]
+    with at_terminal(machine, script=script) as person:
         is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
+        is_asked(person, "Do it.")
         asked = question(person)
         assert (asked["tool"], asked["text"]) == ("Bash", "touch granted")
-
         watch = person.watches()
         watch.sees("touch granted")
         watch.presses("n", "a")
@@ -68,105 +80,86 @@ def test_a_permission_is_allowed_in_watch(machine: Machine) -> None:
         assert not (machine.project / "granted").exists()
         watch.presses("y")
         watch.sees("allowed once: Bash")
-
         person.sees("All done.")
         assert (machine.project / "granted").exists()
         assert listed(person) == []
-    (record,) = answers(machine)
-    assert record.verdict == "allowed"
-    assert ", with fairlead watch (pid " in record.reason
-    assert " at /dev/pts/" in record.reason
 
-
-def test_a_permission_is_denied_by_command(machine: Machine) -> None:
-    with at_terminal(machine, script=[[bash("touch granted")], "Then not."]) as person:
-        is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
-        asked = question(person)["id"]
-        watch = person.watches()
-        watch.sees("touch granted")
+        person.is_idle()
+        refused = is_asked(person, "Do more.")
+        watch.sees("touch refused")
         watch.presses("n", "a")
         watch.sees("y allow once")
         watch.closes()
-        assert [one["id"] for one in listed(person)] == [asked], "a view that is closed has answered nothing"
+        assert [one["id"] for one in listed(person)] == [refused], "a view that is closed has answered nothing"
         assert PROCEED in person.screen
-        done = person.fairlead("answer", asked, "deny", "--reason", "Not in this folder.")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "denied: Bash: touch granted\n", "")
+        done = person.fairlead("answer", refused, "deny", "--reason", "Not in this folder.")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "denied: Bash: touch refused\n", "")
         person.sees("Then not.")
-        room = person.room
-    assert room.requests()[-1].results == ["Not in this folder."]
-    assert not (machine.project / "granted").exists()
-    assert [record.verdict for record in answers(machine)] == ["blocked"]
+        assert person.room.requests()[-1].results[-1] == "Not in this folder."
+        assert not (machine.project / "refused").exists()
 
-
-def test_when_the_time_is_up_the_client_still_asks(machine: Machine) -> None:
-    machine.attention(answer=True, answerTimeout=1)
-    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
-        is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
-        person.until(lambda: machine.happened()[-1].event == "PermissionRequest", "the client has asked")
-        person.until(lambda: not hooks_of(person), "the hook has ended")
-        assert PROCEED in person.screen
-        assert not (machine.project / "granted").exists()
+        person.is_idle()
+        late = is_asked(person, "Take long.")
         person.answers(PROCEED, "Enter")
+        tool.is_reached()
+        person.until(lambda: not listed(person), "the question is over")
+        person.until(lambda: not hooks_of(person), "the hook has ended")
+        told = person.fairlead("answer", late, "deny")
+        assert (told.returncode, "no open question has the id" in told.stderr) == (1, True)
+        tool.opens()
+        person.sees("Over at last.")
+    allowed, blocked = answers(machine)
+    assert (allowed.verdict, blocked.verdict) == ("allowed", "blocked")
+    assert ", with fairlead watch (pid " in allowed.reason
+    assert " at /dev/pts/" in allowed.reason
+
+
+def test_after_an_escape_when_time_is_up_and_without_a_daemon_the_client_alone_is_answered(machine: Machine) -> None:
+    script: list[Turn] = [
+        *([bash("touch escaped")], [bash("touch late")], "All done."),
+        *([bash("touch left")], "Over at last."),
+    ]
+    with at_terminal(machine, script=script) as person:
+        is_warm(machine, person)
+        escaped = is_asked(person, "Do it.")
+        person.answers(PROCEED, "Escape")
+        person.until(lambda: not listed(person), "the question is over")
+        assert person.fairlead("answer", escaped, "allow").returncode == 1
+        person.is_idle()
+        assert not (machine.project / "escaped").exists()
+
+        machine.attention(answer=True, answerTimeout=1)
+        person.prompts("Do it late.")
+        person.sees(PROCEED)
+        person.until(lambda: events(machine).count("PermissionRequest") == 2, "the client has asked")
+        is_left_to_the_client(machine, person, "late")
         person.sees("All done.")
-    assert (machine.project / "granted").exists()
+        person.is_idle()
+
+        machine.attention(answer=True)
+        is_asked(person, "Do it alone.")
+        assert person.room.run("sh", "-c", machine.kill_daemon).returncode == 0
+        is_left_to_the_client(machine, person, "left")
+        person.sees("Over at last.")
     assert answers(machine) == []
+    assert [(machine.project / name).exists() for name in ("escaped", "late", "left")] == [False, True, True]
+
+
+def events(machine: Machine) -> list[str]:
+    return [event.event for event in machine.happened()]
+
+
+def is_left_to_the_client(machine: Machine, person: Person, name: str) -> None:
+    """See that the hook ends without an answer, and the client still asks; allow it there."""
+    person.until(lambda: not hooks_of(person), "the hook has ended")
+    assert PROCEED in person.screen
+    assert not (machine.project / name).exists()
+    person.answers(PROCEED, "Enter")
 
 
 def hooks_of(person: Person) -> str:
     """The launchers that wait for an answer."""
     return person.room.run("pgrep", "-f", "fairlead-hook PermissionRequest").stdout
-
-
-def test_the_client_is_answered_first(machine: Machine) -> None:
-    """A long command: no event tells that it was allowed, only the client's own file."""
-    tool = Gate(machine.folder / "tool")
-    with at_terminal(machine, script=[[bash(tool.command)], "All done."]) as person:
-        is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
-        late = question(person)["id"]
-        person.answers(PROCEED, "Enter")
-        tool.is_reached()
-        person.until(lambda: not listed(person), "the question is over")
-        person.until(lambda: not hooks_of(person), "the hook has ended")
-        refused = person.fairlead("answer", late, "deny")
-        assert (refused.returncode, "no open question has the id" in refused.stderr) == (1, True)
-        tool.opens()
-        person.sees("All done.")
-    assert answers(machine) == []
-
-
-def test_escape_in_the_client_ends_the_question(machine: Machine) -> None:
-    with at_terminal(machine, script=[[bash("touch granted")], "Never said."]) as person:
-        is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
-        late = question(person)["id"]
-        person.answers(PROCEED, "Escape")
-        person.until(lambda: not listed(person), "the question is over")
-        assert person.fairlead("answer", late, "allow").returncode == 1
-        person.is_idle()
-    assert not (machine.project / "granted").exists()
-    assert answers(machine) == []
-
-
-def test_a_killed_daemon_leaves_the_question_in_the_client(machine: Machine) -> None:
-    with at_terminal(machine, script=[[bash("touch granted")], "All done."]) as person:
-        is_warm(machine, person)
-        person.prompts("Do it.")
-        person.sees(PROCEED)
-        question(person)
-        assert person.room.run("sh", "-c", machine.kill_daemon).returncode == 0
-        person.until(lambda: not hooks_of(person), "the hook has ended")
-        assert PROCEED in person.screen
-        assert not (machine.project / "granted").exists()
-        person.answers(PROCEED, "Enter")
-        person.sees("All done.")
-    assert (machine.project / "granted").exists()
 
 
 def test_an_agent_cannot_answer_for_the_person(machine: Machine) -> None:

@@ -80,64 +80,62 @@ def fairlead(event: str, file: Path) -> dict[str, Any]:
 # -- a call is denied ----------------------------------------------------------------------------------
 
 
-def test_the_example_guard_saves_the_files_and_the_model_reads_why(agent: Agent) -> None:
-    (agent.project / "photos").mkdir()
-
-    run = agent.run(EXAMPLES / "security.py", [[bash("rm -rf photos")], "I may not."], "PreToolUse")
-
-    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main", "main"])
-    assert run.requests[-1].results == ["PreToolUse:Bash hook error: Blocked: contains 'rm -rf'"]
-    assert (agent.project / "photos").is_dir()
-
-
-def test_the_calls_of_a_subagent_are_guarded_as_well(agent: Agent) -> None:
+def test_the_example_guard_saves_the_files_also_from_a_subagent_and_the_model_reads_why(agent: Agent) -> None:
     (agent.project / "photos").mkdir()
 
     run = agent.run(
         EXAMPLES / "security.py",
-        [[ERRAND], "Neither may it."],
+        [[bash("rm -rf photos")], [ERRAND], "I may not."],
         "PreToolUse",
-        subagent=[[bash("rm -rf photos")], "I may not."],
+        subagent=[[bash("rm -rf photos")], "Neither may I."],
     )
 
-    assert (run.exit_code, run.stdout) == (0, "Neither may it.\n")
-    assert run.asked == ["main", "subagent", "subagent", "main"]
-    assert run.requests[2].results == ["PreToolUse:Bash hook error: Blocked: contains 'rm -rf'"]
+    assert (run.exit_code, run.stdout) == (0, "I may not.\n")
+    assert run.asked == ["main", "main", "subagent", "subagent", "main"]
+    assert (
+        run.requests[1].results == run.requests[3].results == ["PreToolUse:Bash hook error: Blocked: contains 'rm -rf'"]
+    )
     assert (agent.project / "photos").is_dir()
 
 
-def test_a_hook_that_raises_denies(agent: Agent) -> None:
+def test_a_hook_that_raises_or_never_answers_denies_and_what_one_prints_does_not_spoil_its_verdict(
+    agent: Agent,
+) -> None:
     hooks = """
-        from fairlead import HookManager, PreToolUse
+        import os
+        from threading import Event
+
+        from fairlead import HookManager, HookOutput, PreToolUse
 
         hooks = HookManager()
+        print("loaded")
 
         @hooks.on(PreToolUse)
         def broken(event: PreToolUse) -> None:
-            raise ConnectionError("the policy server is down")
-        """
-
-    run = agent.run(hooks, [[bash("touch this")], "I may not."], "PreToolUse")
-
-    denied(agent, run, "hook 'hooks.broken' failed, so this is denied: ConnectionError: the policy server is down")
-
-
-def test_a_hook_that_never_answers_denies(agent: Agent) -> None:
-    hooks = """
-        from threading import Event
-
-        from fairlead import HookManager, PreToolUse
-
-        hooks = HookManager()
+            if "raise" in event.tool_input["command"]:
+                raise ConnectionError("the policy server is down")
 
         @hooks.on(PreToolUse, timeout=0.5)
         def endless(event: PreToolUse) -> None:
-            Event().wait()
+            if "hang" in event.tool_input["command"]:
+                Event().wait()
+
+        @hooks.on(PreToolUse)
+        def chatty(event: PreToolUse) -> HookOutput | None:
+            print("thinking")
+            os.system("echo still thinking")
+            return HookOutput.deny("No.") if "print" in event.tool_input["command"] else None
         """
+    commands = [f"touch this  # {what}" for what in ("raise", "hang", "print")]
 
-    run = agent.run(hooks, [[bash("touch this")], "I may not."], "PreToolUse")
+    run = agent.run(hooks, [*([bash(command)] for command in commands), "I may not."], "PreToolUse")
 
-    denied(agent, run, "hook 'hooks.endless' failed, so this is denied: no answer within 0.5 s")
+    denied(
+        *(agent, run),
+        "hook 'hooks.broken' failed, so this is denied: ConnectionError: the policy server is down",
+        "hook 'hooks.endless' failed, so this is denied: no answer within 0.5 s",
+        "No.",
+    )
 
 
 def test_a_hooks_file_with_a_mistake_denies_and_names_the_line(agent: Agent) -> None:
@@ -171,38 +169,19 @@ def test_a_broken_install_denies(agent: Agent) -> None:
     denied(agent, run, f"[{FAIRLEAD} PreToolUse --hooks {file}]: {said}\n")
 
 
-def test_what_a_hook_prints_does_not_spoil_its_verdict(agent: Agent) -> None:
-    hooks = """
-        import os
-
-        from fairlead import HookManager, HookOutput, PreToolUse
-
-        hooks = HookManager()
-        print("loaded")
-
-        @hooks.on(PreToolUse)
-        def chatty(event: PreToolUse) -> HookOutput:
-            print("thinking")
-            os.system("echo still thinking")
-            return HookOutput.deny("No.")
-        """
-
-    run = agent.run(hooks, [[bash("touch this")], "I may not."], "PreToolUse")
-
-    denied(agent, run, "No.")
-
-
-def denied(agent: Agent, run: sealed.Run, reason: str) -> None:
-    """The scripted `touch this` did not run, and the model was told exactly why."""
-    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main", "main"])
-    assert run.requests[-1].results == [f"PreToolUse:Bash hook error: {reason}"]
+def denied(agent: Agent, run: sealed.Run, *reasons: str) -> None:
+    """The scripted `touch this` did not run, and the model was told exactly why, each time."""
+    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main"] * (len(reasons) + 1))
+    assert run.requests[-1].results == [f"PreToolUse:Bash hook error: {reason}" for reason in reasons]
     assert not (agent.project / "this").exists()
 
 
 # -- a call is changed, asked about, or granted --------------------------------------------------------
 
 
-def test_a_rewritten_call_is_what_really_runs(agent: Agent) -> None:
+def test_a_rewritten_call_is_what_really_runs_and_one_to_ask_about_is_denied_where_nobody_can_be_asked(
+    agent: Agent,
+) -> None:
     hooks = """
         from fairlead import HookManager, HookOutput, PreToolUse
 
@@ -212,47 +191,37 @@ def test_a_rewritten_call_is_what_really_runs(agent: Agent) -> None:
         def dry_run(event: PreToolUse) -> HookOutput:
             command = event.tool_input["command"].replace("rm ", "echo would remove ")
             return HookOutput().with_updated_input({**event.tool_input, "command": command})
+
+        @hooks.on(PreToolUse)
+        def careful(event: PreToolUse) -> HookOutput | None:
+            return HookOutput.ask("Are you sure?") if "touch" in event.tool_input["command"] else None
         """
     (agent.project / "photo.jpg").touch()
 
-    run = agent.run(hooks, [[bash("rm photo.jpg")], "Gone."], "PreToolUse")
+    run = agent.run(hooks, [[bash("rm photo.jpg")], [bash("touch this")], "Gone."], "PreToolUse")
 
-    assert (run.exit_code, run.stdout, run.asked) == (0, "Gone.\n", ["main", "main"])
-    assert run.requests[-1].results == ["would remove photo.jpg"]
-    assert (agent.project / "photo.jpg").exists()
-
-
-VERDICT = """
-    from fairlead import HookManager, HookOutput, PreToolUse
-
-    hooks = HookManager()
-
-    @hooks.on(PreToolUse)
-    def verdict(event: PreToolUse) -> HookOutput | None:
-        return {}
-    """
+    assert (run.exit_code, run.stdout, run.asked) == (0, "Gone.\n", ["main"] * 3)
+    assert run.requests[-1].results == ["would remove photo.jpg", "Are you sure?"]
+    assert [file.name for file in agent.project.iterdir()] == ["photo.jpg"]
 
 
-def test_a_call_to_ask_about_is_denied_where_nobody_can_be_asked(agent: Agent) -> None:
-    hooks = VERDICT.format('HookOutput.ask("Are you sure?")')
+def test_only_a_grant_makes_the_client_forgo_its_own_question(agent: Agent) -> None:
+    hooks = """
+        from fairlead import HookManager, HookOutput, PreToolUse
 
-    run = agent.run(hooks, [[bash("touch this")], "Nobody is here."], "PreToolUse")
+        hooks = HookManager()
+        verdicts = {"touch none": None, "touch allowed": HookOutput.allow(), "touch granted": HookOutput.grant()}
 
-    assert (run.exit_code, run.stdout, run.asked) == (0, "Nobody is here.\n", ["main", "main"])
-    assert run.requests[-1].results == ["Are you sure?"]
-    assert not (agent.project / "this").exists()
+        @hooks.on(PreToolUse)
+        def verdict(event: PreToolUse) -> HookOutput | None:
+            return verdicts[event.tool_input["command"]]
+        """
+    script: list[Turn] = [*([bash(f"touch {name}")] for name in ("none", "allowed", "granted")), "Done."]
 
+    run = agent.run(hooks, script, "PreToolUse", permission_mode="default")
 
-@pytest.mark.parametrize(
-    ("verdict", "made"), [("None", []), ("HookOutput.allow()", []), ("HookOutput.grant()", ["this"])]
-)
-def test_only_a_grant_makes_the_client_forgo_its_own_question(agent: Agent, verdict: str, made: list[str]) -> None:
-    script: list[Turn] = [[bash("touch this")], "Done."]
-
-    run = agent.run(VERDICT.format(verdict), script, "PreToolUse", permission_mode="default")
-
-    assert (run.exit_code, run.stdout, run.asked) == (0, "Done.\n", ["main", "main"])
-    assert [file.name for file in agent.project.iterdir()] == made
+    assert (run.exit_code, run.stdout, run.asked) == (0, "Done.\n", ["main"] * 4)
+    assert [file.name for file in agent.project.iterdir()] == ["granted"]
 
 
 # -- what the model is told ----------------------------------------------------------------------------
@@ -307,40 +276,30 @@ def test_a_blocked_prompt_never_reaches_the_model(agent: Agent) -> None:
     assert (run.exit_code, run.asked) == (0, [])
 
 
-def test_a_stop_that_is_blocked_once_keeps_the_agent_going_once(agent: Agent) -> None:
+def test_an_agent_and_its_subagent_are_each_kept_going_once_by_a_stop_that_is_blocked_once(agent: Agent) -> None:
     hooks = """
-        from fairlead import HookManager, HookOutput, Stop
+        from fairlead import HookManager, HookOutput, Stop, SubagentStop
 
         hooks = HookManager()
 
         @hooks.on(Stop)
         def once_more(event: Stop) -> HookOutput | None:
             return None if event.stop_hook_active else HookOutput.block(f"You said: {event.last_assistant_message}")
-        """
-
-    run = agent.run(hooks, ["Done.", "Done, really."], "Stop")
-
-    assert (run.exit_code, run.stdout, run.asked) == (0, "Done, really.\n", ["main", "main"])
-    assert run.requests[-1].said("user")[-1] == "Stop hook feedback:\nYou said: Done."
-
-
-def test_a_subagent_is_kept_going_as_well(agent: Agent) -> None:
-    hooks = """
-        from fairlead import HookManager, HookOutput, SubagentStop
-
-        hooks = HookManager()
 
         @hooks.on(SubagentStop)
-        def once_more(event: SubagentStop) -> HookOutput | None:
+        def look_again(event: SubagentStop) -> HookOutput | None:
             return None if event.stop_hook_active else HookOutput.block("Look again.")
         """
 
-    run = agent.run(hooks, [[ERRAND], "Done."], "SubagentStop", subagent=["Nothing.", "Something."])
+    script: list[Turn] = [[ERRAND], "Done.", "Done, really."]
 
-    assert (run.exit_code, run.stdout) == (0, "Done.\n")
-    assert run.asked == ["main", "subagent", "subagent", "main"]
+    run = agent.run(hooks, script, "Stop", "SubagentStop", subagent=["Nothing.", "Something."])
+
+    assert (run.exit_code, run.stdout) == (0, "Done, really.\n")
+    assert run.asked == ["main", "subagent", "subagent", "main", "main"]
     assert run.requests[2].said("user")[-1] == "Stop hook feedback:\nLook again."
-    assert run.requests[-1].holds("Something.")
+    assert run.requests[3].holds("Something.")
+    assert run.requests[-1].said("user")[-1] == "Stop hook feedback:\nYou said: Done."
 
 
 # -- tasks ---------------------------------------------------------------------------------------------

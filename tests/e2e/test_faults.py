@@ -67,7 +67,9 @@ def is_once(events: list[EventRecord]) -> bool:
 # -- the daemon ----------------------------------------------------------------------------------------
 
 
-def test_a_killed_daemon_is_done_without_and_the_next_one_takes_all_in(here: Machine) -> None:
+def test_a_killed_daemon_is_done_without_the_next_one_takes_all_in_and_so_is_one_whose_socket_is_gone(
+    here: Machine,
+) -> None:
     run = here.prompt(
         [
             here.when_warm([here.write("out/one")]),
@@ -75,37 +77,26 @@ def test_a_killed_daemon_is_done_without_and_the_next_one_takes_all_in(here: Mac
             [here.write("out/two")],
             after(f"{AN_AGE_AGO} {here.state}/run/starting", [here.write("out/three")]),
             here.when_warm([here.write(".env")]),
+            after(f"rm {here.socket}", [here.write(".env")]),
+            [here.write("out/four")],
             "Done.",
         ]
     )
 
-    results = went_on(run, here, 6)
-    assert (results[1], results[4]) == (REFUSED, REFUSED)
-    assert sorted(file.name for file in (here.project / "out").iterdir()) == ["one", "three", "two"]
+    results = went_on(run, here, 8)
+    assert (results[1], results[4], results[5]) == (REFUSED, REFUSED, REFUSED)
+    assert sorted(file.name for file in (here.project / "out").iterdir()) == ["four", "one", "three", "two"]
     assert gates(here) == [
         ("daemon", "none"),
         ("cold", "blocked"),
         ("cold", "none"),
         ("cold", "none"),
         ("daemon", "blocked"),
+        ("cold", "blocked"),
+        ("cold", "none"),
     ]
-    assert [turn.partition(":")[0] for turn in here.turns()] == ["started", "started"]
+    assert [turn.partition(":")[0] for turn in here.turns()][:2] == ["started", "started"]
     assert is_once(here.happened())
-
-
-def test_a_daemon_whose_socket_is_gone_is_done_without(here: Machine) -> None:
-    run = here.prompt(
-        [
-            here.when_warm([here.write("out/one")]),
-            after(f"rm {here.socket}", [here.write(".env")]),
-            [here.write("out/two")],
-            "Done.",
-        ]
-    )
-
-    assert went_on(run, here, 4)[1] == REFUSED
-    assert (here.project / "out/two").exists()
-    assert gates(here) == [("daemon", "none"), ("cold", "blocked"), ("cold", "none")]
 
 
 def test_a_daemon_that_hangs_is_done_without_and_what_it_says_later_does_not_count_twice(client: Path) -> None:
@@ -134,44 +125,41 @@ def test_a_daemon_that_hangs_is_done_without_and_what_it_says_later_does_not_cou
 # -- the programs --------------------------------------------------------------------------------------
 
 
-def test_without_daemon_and_a_python_that_fails_no_tool_runs(here: Machine) -> None:
-    """It may have printed an answer, so the launcher adds none."""
-    run = here.prompt(
-        [
-            here.when_warm([here.write("out/one")]),
-            after(f"{here.kill_daemon}; ln -sf /bin/false {here.python}", [here.write(".env")]),
-            [bash("echo harmless")],
-            "Done.",
-        ]
-    )
+def test_guards_hold_while_the_daemon_lives_and_without_it_python_or_the_launcher_no_tool_runs(here: Machine) -> None:
+    """Python fails, is gone, then a folder, then no program; at last the launcher itself is gone.
 
-    _, *results = went_on(run, here, 4)
-    shown = f"[{line(here, 'PreToolUse')}]: {unchecked('Python ended with exit code 1')}\n"
-    assert results == [f"PreToolUse:{tool} hook error: {shown}" for tool in ("Write", "Bash")]
-
-
-def test_without_daemon_and_python_no_tool_runs(here: Machine) -> None:
-    """It is gone, then a folder, then no program."""
+    A Python that fails may have printed an answer, so the launcher adds none.
+    """
     python = here.python
+    faults = (
+        f"ln -sf /bin/false {python}",
+        here.kill_daemon,
+        f"rm {python}",
+        f"mkdir {python}",
+        f"rmdir {python}; echo junk > {python}; chmod +x {python}",
+        f"rm {here.launcher}",
+    )
 
     run = here.prompt(
         [
             here.when_warm([here.write("out/one")]),
-            after(f"{here.kill_daemon}; rm {python}", [here.write(".env")]),
-            [bash("echo harmless")],
-            after(f"mkdir {python}", [here.write(".env")]),
-            [bash("echo harmless")],
-            after(f"rmdir {python}; echo junk > {python}; chmod +x {python}", [here.write(".env")]),
-            [bash("echo harmless")],
+            *(turn for fault in faults for turn in (after(fault, [here.write(".env")]), [bash("echo harmless")])),
             "Done.",
         ]
     )
 
-    reasons = [f"cannot run {python}: {what}" for what in ("no such file", "permission denied", "not a program")]
-    _, *results = went_on(run, here, 8, complaint=f"fairlead cannot handle this event: {reasons[-1]}{DOCTOR}\n")
-    assert results == [
-        f"PreToolUse:{tool} hook error: {unchecked(reason)}" for reason in reasons for tool in ("Write", "Bash")
+    _, by_daemon, harmless, *results = went_on(run, here, 14, complaint=missing(here))
+    assert (by_daemon, harmless) == (REFUSED, "harmless")
+    assert gates(here)[:3] == [("daemon", "none"), ("daemon", "blocked"), ("daemon", "none")]
+    fails = f"[{line(here, 'PreToolUse')}]: {unchecked('Python ended with exit code 1')}\n"
+    missing_programs = ("no such file", "permission denied", "not a program")
+    reasons = [fails, *(unchecked(f"cannot run {python}: {what}") for what in missing_programs)]
+    assert results[:8] == [
+        f"PreToolUse:{tool} hook error: {reason}" for reason in reasons for tool in ("Write", "Bash")
     ]
+    why = f'[{line(here, "PreToolUse")}]: failed; blocking because onFailure is "block"'
+    for tool, result in zip(("Write", "Bash"), results[8:], strict=True):
+        assert result.startswith(f"PreToolUse:{tool} hook error: {why}")  # and, mostly, why it failed
 
 
 def unchecked(reason: str) -> str:
@@ -183,36 +171,6 @@ def line(here: Machine, event: str) -> str:
     """The command line of our hook, as the client shows it."""
     hook = here.hook(event)
     return " ".join([hook["command"], *hook["args"]])
-
-
-def test_guards_hold_while_the_daemon_lives_and_python_does_not(here: Machine) -> None:
-    run = here.prompt(
-        [
-            here.when_warm([here.write("out/one")]),
-            after(f"ln -sf /bin/false {here.python}", [here.write(".env")]),
-            [bash("echo harmless")],
-            "Done.",
-        ]
-    )
-
-    assert went_on(run, here, 4)[1:] == [REFUSED, "harmless"]
-    assert gates(here) == [("daemon", "none"), ("daemon", "blocked"), ("daemon", "none")]
-
-
-def test_without_its_launcher_the_client_lets_no_tool_run(here: Machine) -> None:
-    run = here.prompt(
-        [
-            here.when_warm([here.write("out/one")]),
-            after(f"rm {here.launcher}", [here.write(".env")]),
-            [bash("echo harmless")],
-            "Done.",
-        ]
-    )
-
-    _, *results = went_on(run, here, 4, complaint=missing(here))
-    why = f'[{line(here, "PreToolUse")}]: failed; blocking because onFailure is "block"'
-    for tool, result in zip(("Write", "Bash"), results, strict=True):
-        assert result.startswith(f"PreToolUse:{tool} hook error: {why}")  # and, mostly, why it failed
 
 
 def missing(here: Machine) -> str:
@@ -296,53 +254,35 @@ def test_settings_of_the_project_that_repeat_our_hook_take_the_clients_measure_a
     assert [event.verdict for event in here.happened() if event.event == "PreToolUse"] == ["blocked"]  # and only once
 
 
-def test_a_call_of_the_agents_own_cannot_strike_any_of_this(here: Machine) -> None:
+def test_a_call_of_the_agents_own_can_end_the_daemon_but_strike_nothing_else(here: Machine) -> None:
+    """Nor can it put a yes-man in Fairlead's place."""
+    kill = f"kill -9 $(cat {here.state}/run/daemon.lock)"
     attempts = [
         f"rm {here.socket}",
         f"echo x > {here.settings}",
         "mkdir -p .claude && echo {} > .claude/settings.json",
         f"rm -rf {here.state}",
     ]
-
-    run = here.prompt([here.when_warm([bash(attempts[0])]), *([bash(line)] for line in attempts[1:]), "Done."])
-
-    for result in went_on(run, here, len(attempts) + 1):
-        assert "preToolUse.protectOwnFiles protects the policy" in result
-
-
-def test_an_agent_can_end_the_daemon_but_not_break_python(here: Machine) -> None:
-    lock = here.state / "run/daemon.lock"
-
-    run = here.prompt(
-        [
-            here.when_warm([bash(f"kill -9 $(cat {lock})")]),
-            [bash(f"ln -sf /bin/false {here.python}")],
-            [here.write(".env")],
-            "Done.",
-        ]
-    )
-
-    results = went_on(run, here, 4)
-    assert "preToolUse.protectOwnFiles protects the policy" in results[1]
-    assert results[2] == REFUSED
-
-
-def test_an_agent_cannot_put_a_yes_man_in_fairleads_place(here: Machine) -> None:
-    lock = here.state / "run/daemon.lock"
-    first, *others = [
+    yes_men = [
         f"cp /bin/true {here.launcher}",
         f"ln -sf /bin/true {here.launcher}",
-        f"kill -9 $(cat {lock}); ln -sf /bin/true {here.python}",
+        f"{kill}; ln -sf /bin/true {here.python}",
     ]
     write = here.write(".env")
 
     run = here.prompt(
         [
-            here.when_warm([bash(first)]),
+            here.when_warm([bash(attempts[0])]),
+            *([bash(line)] for line in attempts[1:]),
+            *(turn for line in yes_men for turn in ([bash(line)], [write])),
+            [bash(kill)],
+            [bash(f"ln -sf /bin/false {here.python}")],
             [write],
-            *(turn for other in others for turn in ([bash(other)], [write])),
             "Done.",
         ]
     )
 
-    assert went_on(run, here, 7)[1::2] == [REFUSED] * 3
+    *results, _, by_python, last = went_on(run, here, 14)
+    for result in (*results[:4], by_python):
+        assert "preToolUse.protectOwnFiles protects the policy" in result
+    assert (results[5::2], last) == ([REFUSED] * 3, REFUSED)

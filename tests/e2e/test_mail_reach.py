@@ -152,13 +152,25 @@ def test_the_oldest_client_wakes_an_agent_from_its_start(oldest_client: Path) ->
         assert any(request.holds("The build is broken") for request in person.room.requests())
 
 
-def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> None:
+def test_an_agent_is_woken_after_an_escape_in_a_woken_turn_and_is_back_when_its_session_is_resumed(
+    client: Path,
+) -> None:
     with with_mail(client, "--stay", "wake") as here:
-        with at_terminal(here, script=["Ready.", "Woken after resume."]) as person:
-            person.prompts("Begin.")
-            person.sees("Ready.")
-            person.is_idle()
+        gate = Gate(here.folder / "answer")
+        script: list[Turn] = [gate.before("Too late."), "Woken again.", "Woken after resume."]
+        with at_terminal(here, script=script) as person:
+            person.until(lambda: is_listening(person), "it listens")
             first = agents(person)[0]
+            person.fairlead("send", first["name"], "one")
+            gate.is_reached()
+            person.presses("Escape")
+            person.is_idle()
+            gate.opens()
+            person.fairlead("send", first["name"], "two")
+            person.sees("Woken again.")
+            person.is_idle()
+            assert person.room.requests()[-1].holds("two")
+
             person.prompts("/clear")
             person.until(lambda: session(person) not in (first["session"], None), "another session")
             person.is_idle()
@@ -174,24 +186,6 @@ def test_the_agent_of_a_resumed_session_is_back_and_listens(client: Path) -> Non
             person.fairlead("send", first["name"], "Welcome back")
             person.sees("Woken after resume.")
         assert person.room.requests()[-1].holds("Welcome back")
-
-
-def test_an_agent_is_woken_after_an_escape_in_a_woken_turn(client: Path) -> None:
-    with with_mail(client, "--stay", "wake") as here:
-        gate = Gate(here.folder / "answer")
-        with at_terminal(here, script=[gate.before("Too late."), "Woken again."]) as person:
-            person.until(lambda: is_listening(person), "it listens")
-            name = agents(person)[0]["name"]
-            person.fairlead("send", name, "one")
-            gate.is_reached()
-            person.presses("Escape")
-            person.is_idle()
-            gate.opens()
-
-            person.fairlead("send", name, "two")
-
-            person.sees("Woken again.")
-        assert person.room.requests()[-1].holds("two")
 
 
 def test_an_idle_agent_is_woken_although_the_daemon_is_another_one(client: Path) -> None:

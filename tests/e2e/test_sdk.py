@@ -77,80 +77,70 @@ def agent(client: Path, tmp_path: Path) -> Agent:
     return Agent(client, tmp_path)
 
 
-NO_TOUCHING = """
-    from fairlead import HookManager, HookOutput, PreToolUse
-
-    hooks = HookManager()
-
-    @hooks.on(PreToolUse, matcher="Bash")
-    async def no_touching(event: PreToolUse) -> HookOutput | None:
-        if "touch" in event.tool_input["command"]:
-            return HookOutput.deny("Nothing is to be touched here.")
-        return None
-    """
-
-
-def test_a_denied_call_does_not_run_and_the_model_reads_why(agent: Agent) -> None:
-    run = agent.run(NO_TOUCHING, [[bash("touch this")], [bash("echo that")], "I may not."])
-
-    assert (run.exit_code, run.stdout, run.stderr) == (0, "I may not.\n", "")
-    assert run.asked == ["main", "main", "main"]
-    assert run.requests[-1].results == ["PreToolUse:Bash hook error: Nothing is to be touched here.", "that"]
-    assert not agent.file("this").exists()
-
-
-def test_the_calls_of_a_subagent_are_guarded_as_well(agent: Agent) -> None:
-    errand = call("Agent", description="errand", prompt="Touch it.", subagent_type="general-purpose",
-                  run_in_background=False)  # fmt: skip
-
-    run = agent.run(NO_TOUCHING, [[errand], "Neither may it."], subagent=[[bash("touch this")], "I may not."])
-
-    assert (run.exit_code, run.stdout, run.stderr) == (0, "Neither may it.\n", "")
-    assert run.asked == ["main", "subagent", "subagent", "main"]
-    assert run.requests[2].results == ["PreToolUse:Bash hook error: Nothing is to be touched here."]
-    assert not agent.file("this").exists()
-
-
-def test_a_rewritten_call_is_what_really_runs(agent: Agent) -> None:
+def test_each_call_of_the_agent_and_of_its_subagent_gets_the_verdict_of_the_hooks(agent: Agent) -> None:
+    """One denies, one changes what runs, one fails, one remembers, and one hears what has run."""
     hooks = """
-        from fairlead import HookManager, HookOutput, PreToolUse
+        from fairlead import HookManager, HookOutput, PostToolUse, PreToolUse
 
         hooks = HookManager()
+        spent = []
 
         @hooks.on(PreToolUse, matcher="Bash", phase="rewrite")
-        def politely(event: PreToolUse) -> HookOutput:
+        def politely(event: PreToolUse) -> HookOutput | None:
+            if event.tool_input["command"] != "touch that":
+                return None
             return HookOutput().with_updated_input({**event.tool_input, "command": "echo please"})
-        """
 
-    run = agent.run(hooks, [[bash("touch this")], "Done."])
+        @hooks.on(PreToolUse, matcher="Bash")
+        async def no_touching(event: PreToolUse) -> HookOutput | None:
+            if "touch" in event.tool_input["command"]:
+                return HookOutput.deny("Nothing is to be touched here.")
+            return None
 
-    assert (run.exit_code, run.stdout, run.stderr, run.asked) == (0, "Done.\n", "", ["main", "main"])
-    assert run.requests[-1].results == ["please"]
-    assert not agent.file("this").exists()
-
-
-def test_a_hook_that_raises_denies(agent: Agent) -> None:
-    hooks = """
-        from fairlead import HookManager, PreToolUse
-
-        hooks = HookManager()
-
-        @hooks.on(PreToolUse)
+        @hooks.on(PreToolUse, matcher="Bash")
         async def broken(event: PreToolUse) -> None:
-            raise ConnectionError("the policy server is down")
+            if "fail" in event.tool_input["command"]:
+                raise ConnectionError("the policy server is down")
+
+        @hooks.on(PreToolUse, matcher="Bash")
+        def budget(event: PreToolUse) -> HookOutput | None:
+            if "costly" in event.tool_input["command"]:
+                spent.append(event.tool_use_id)
+            return HookOutput.deny("One is all you have.") if len(spent) > 1 else None
+
+        @hooks.on(PostToolUse, matcher="Bash", phase="observe")
+        async def report(event: PostToolUse) -> None:
+            print(event.tool_name, event.tool_input["command"], event.tool_result["stdout"])
         """
+    errand = call("Agent", description="errand", prompt="Touch it.", subagent_type="general-purpose",
+                  run_in_background=False)  # fmt: skip
+    script: list[Turn] = [
+        [bash("touch this")],
+        [bash("touch that")],
+        [bash("echo fail > this")],
+        [errand],
+        [bash("echo costly")],
+        "First.",
+        [bash("echo costly too")],
+        "Second.",
+    ]
 
-    run = agent.run(hooks, [[bash("touch this")], "I may not."])
+    run = agent.run(hooks, script, subagent=[[bash("touch this")], "I may not."], prompts=["Go.", "Go on."])
 
-    reason = "hook 'broken' failed, so this is denied: ConnectionError: the policy server is down"
-    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main", "main"])
-    assert run.requests[-1].results == [f"PreToolUse:Bash hook error: {reason}"]
-    assert not agent.file("this").exists()
+    assert (run.exit_code, run.stderr) == (0, "")
+    assert run.stdout == "Bash echo please please\nBash echo costly costly\nFirst.\nSecond.\n"
+    assert run.asked == [*["main"] * 4, *["subagent"] * 2, *["main"] * 4]
+    denied = "PreToolUse:Bash hook error: Nothing is to be touched here."
+    failed = "hook 'broken' failed, so this is denied: ConnectionError: the policy server is down"
+    first, second, third, _, *others = run.requests[-1].results
+    assert (first, second, third) == (denied, "please", f"PreToolUse:Bash hook error: {failed}")
+    assert others == ["costly", "PreToolUse:Bash hook error: One is all you have."], "it remembers over the session"
+    assert run.requests[5].results == [denied]
+    assert not list(agent.file("").iterdir())
 
 
-@pytest.mark.parametrize("hang", ["await asyncio.Event().wait()", "threading.Event().wait()"], ids=["async", "plain"])
-def test_a_hook_that_never_answers_denies_before_the_client_gives_up(agent: Agent, hang: str) -> None:
-    hooks = f"""
+def test_a_hook_that_never_answers_denies_before_the_client_gives_up(agent: Agent) -> None:
+    hooks = """
         import asyncio
         import threading
 
@@ -159,21 +149,27 @@ def test_a_hook_that_never_answers_denies_before_the_client_gives_up(agent: Agen
         hooks = HookManager()
 
         @hooks.on(PreToolUse)
-        {"async " if hang.startswith("await") else ""}def endless(event: PreToolUse) -> None:
-            {hang}
+        async def endless(event: PreToolUse) -> None:
+            if "this" in event.tool_input["command"]:
+                await asyncio.Event().wait()
+
+        @hooks.on(PreToolUse)
+        def plain(event: PreToolUse) -> None:
+            if "that" in event.tool_input["command"]:
+                threading.Event().wait()
         """
 
-    run = agent.run(hooks, [[bash("touch this")], "I may not."], timeout=0.5)
+    run = agent.run(hooks, [[bash("touch this")], [bash("touch that")], "I may not."], timeout=0.5)
 
-    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main", "main"])
-    (text,) = run.requests[-1].results
-    assert re.fullmatch(
-        r"PreToolUse:Bash hook error: hook 'endless' failed, so this is denied: no answer within 0\.\d+ s", text
-    )
-    assert not agent.file("this").exists()
+    assert (run.exit_code, run.stdout, run.asked) == (0, "I may not.\n", ["main"] * 3)
+    for name, text in zip(("endless", "plain"), run.requests[-1].results, strict=True):
+        assert re.fullmatch(
+            rf"PreToolUse:Bash hook error: hook '{name}' failed, so this is denied: no answer within 0\.\d+ s", text
+        )
+    assert not list(agent.file("").iterdir())
 
 
-def test_context_at_a_prompt_reaches_the_model(agent: Agent) -> None:
+def test_context_at_a_prompt_reaches_the_model_and_a_blocked_prompt_never_does(agent: Agent) -> None:
     hooks = """
         from fairlead import HookManager, HookOutput, UserPromptSubmit
 
@@ -181,24 +177,9 @@ def test_context_at_a_prompt_reaches_the_model(agent: Agent) -> None:
 
         @hooks.on(UserPromptSubmit)
         async def brief(event: UserPromptSubmit) -> HookOutput:
+            if event.prompt == "Wake up.":
+                return HookOutput.block("Not at this hour.")
             return HookOutput().with_context(f"{event.prompt!r} was said by the owner.")
-        """
-
-    run = agent.run(hooks, ["Understood."])
-
-    assert (run.exit_code, run.stdout, run.stderr, run.asked) == (0, "Understood.\n", "", ["main"])
-    assert run.model_saw("UserPromptSubmit hook additional context: 'Go.' was said by the owner.")
-
-
-def test_a_blocked_prompt_never_reaches_the_model(agent: Agent) -> None:
-    hooks = """
-        from fairlead import HookManager, HookOutput, UserPromptSubmit
-
-        hooks = HookManager()
-
-        @hooks.on(UserPromptSubmit)
-        async def curfew(event: UserPromptSubmit) -> HookOutput | None:
-            return HookOutput.block("Not at this hour.") if event.prompt == "Wake up." else None
         """
 
     run = agent.run(hooks, ["It is late."], prompts=["Wake up.", "Sleep."])
@@ -207,40 +188,5 @@ def test_a_blocked_prompt_never_reaches_the_model(agent: Agent) -> None:
     assert run.stdout == (
         "UserPromptSubmit operation blocked by hook:\nNot at this hour.\n\nOriginal prompt: Wake up.\nIt is late.\n"
     )
+    assert run.model_saw("UserPromptSubmit hook additional context: 'Sleep.' was said by the owner.")
     assert not run.model_saw("Wake up.")
-
-
-def test_observers_hear_what_has_run(agent: Agent) -> None:
-    hooks = """
-        from fairlead import HookManager, PostToolUse
-
-        hooks = HookManager()
-
-        @hooks.on(PostToolUse, phase="observe")
-        async def report(event: PostToolUse) -> None:
-            print(event.tool_name, event.tool_input["command"], event.tool_result["stdout"])
-        """
-
-    run = agent.run(hooks, [[bash("echo one")], [bash("echo two")], "Done."])
-
-    assert (run.exit_code, run.stderr, run.asked) == (0, "", ["main", "main", "main"])
-    assert run.stdout == "Bash echo one one\nBash echo two two\nDone.\n"
-
-
-def test_a_manager_remembers_over_the_whole_session(agent: Agent) -> None:
-    hooks = """
-        from fairlead import HookManager, HookOutput, PreToolUse
-
-        hooks = HookManager()
-        spent = []
-
-        @hooks.on(PreToolUse, matcher="Bash")
-        def budget(event: PreToolUse) -> HookOutput | None:
-            spent.append(event.tool_use_id)
-            return HookOutput.deny("One command is all you have.") if len(spent) > 1 else None
-        """
-
-    run = agent.run(hooks, [[bash("echo one")], "First.", [bash("echo two")], "Second."], prompts=["Go.", "Go on."])
-
-    assert (run.exit_code, run.stdout, run.stderr, run.asked) == (0, "First.\nSecond.\n", "", ["main"] * 4)
-    assert run.requests[-1].results == ["one", "PreToolUse:Bash hook error: One command is all you have."]

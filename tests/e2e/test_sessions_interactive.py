@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -42,6 +42,7 @@ ASK = call(
 )
 
 PROCEED = "Do you want to proceed?"
+LOOK_INTERVAL = 0.1
 IN_FRONT = {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
 """At a terminal the client has subagents in the background only, whatever `run_in_background` says."""
 
@@ -85,6 +86,7 @@ def tells_one_of(person: Person, *pictures: Iterable[Row]) -> None:
     deadline = monotonic() + PATIENCE
     while (now := told(person)) not in [sorted(rows) for rows in pictures]:
         assert monotonic() < deadline, f"{now} is none of {pictures}\n{person.screen}"
+        sleep(LOOK_INTERVAL)  # each look starts a process, and keeps the client's screen busy
 
 
 def _name(row: dict[str, Any]) -> str:

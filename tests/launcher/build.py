@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 ROOT = Path(__file__).parents[2]
+BUILT = ROOT / ".pytest_cache/launchers"
+"""Programs by what they were built of."""
 SOURCES = ROOT / "launcher"
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 VERSION = "9.8.7"
 
 
-def compile_for_wheel(program: Path) -> str:
+def compile_for_wheel(program: Path, version: str = VERSION) -> str:
     """Compile the launcher with the function of the wheel build; return the error, or an empty string."""
-    return str(build_script().compile_launcher(SOURCES, program, VERSION))
+    compile_launcher = build_script().compile_launcher
+    parts: list[str | Path] = [version, *sorted(SOURCES.glob("*.*")), ROOT / "hatch_build.py"]
+    return built(program, parts, lambda file: str(compile_launcher(SOURCES, file, version)))
+
+
+def built(program: Path, parts: Sequence[str | Path], build: Callable[[Path], str]) -> str:
+    """Put a program there that was built of the same parts before, by this process or another, or build it.
+
+    The parts are texts and files. Returns the error of `build`, or an empty string.
+    """
+    compiler = subprocess.run(["/bin/sh", "-c", "cc --version"], capture_output=True, check=False).stdout
+    contents = [part.read_bytes() if isinstance(part, Path) else part.encode() for part in parts]
+    file = BUILT / sha256(b"\0".join([compiler, *contents])).hexdigest()
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            begun = file.with_suffix(".begun")
+            if problem := build(begun):
+                return problem
+            begun.rename(file)
+    # A file that this process had open for writing could not be run while another thread starts a program.
+    subprocess.run(["cp", file, program], check=True)
+    return ""
 
 
 def build_script() -> Any:
@@ -53,11 +83,15 @@ def compile_sanitized(program: Path, *flags: str) -> str:
 def compile_c(program: Path, *sources: Path, flags: tuple[str, ...] = ()) -> str:
     """Compile with sanitizers; return the compiler's errors."""
     command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS, f"-I{SOURCES}", *flags]
-    try:
-        done = subprocess.run([*command, *sources, "-o", program], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return "there is no cc"
-    return done.stderr
+
+    def build(file: Path) -> str:
+        try:
+            done = subprocess.run([*command, *sources, "-o", file], capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return "there is no cc"
+        return done.stderr
+
+    return built(program, [*command, *sources, *sorted(SOURCES.glob("*.[ch]"))], build)
 
 
 def compiler_warnings() -> str:

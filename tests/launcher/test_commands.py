@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from cli.command_line import at_terminal
 from daemon.daemon_home import PATIENCE, scratch_home, until
-from launcher.build import SOURCES, build_script, compile_sanitized, unavailable
+from launcher.build import compile_for_wheel, compile_sanitized, unavailable
 
 from fairlead import __version__
 from fairlead.cli.commands import SECTIONS
@@ -91,7 +91,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
         folder = tmp_path_factory.mktemp(name)
         program = folder / "fairlead-hook"
         problem = (
-            build_script().compile_launcher(SOURCES, program, __version__)
+            compile_for_wheel(program, __version__)
             if name == "compiled"
             else compile_sanitized(program, "-UFAIRLEAD_VERSION", f'-DFAIRLEAD_VERSION="{__version__}"')
         )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_NOT_PROVEN = 15
+EACH = os.environ.get("FAIRLEAD_WAYS", "some") == "all"
+"""Whether each way is carried out: half a minute of processor time. Else it is one of each family."""
 
 
 def ways() -> list[Line]:
@@ -51,9 +53,14 @@ def namespaces() -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.usefixtures("namespaces")
-def test_every_way_really_changes_or_reads_a_protected_file(tmp_path: Path) -> None:
-    """Each command is carried out, in a namespace that sees nothing of this disk but the system's folders."""
-    proofs = prove([line for line in ways() if is_provable(line)], tmp_path)
+def test_ways_really_change_or_read_a_protected_file(tmp_path: Path) -> None:
+    """Each command is carried out, in a namespace that sees nothing of this disk but the system's folders.
+
+    Neither the product nor its policies have a part in it, so that one of each family shows that the proof works;
+    `.ci/run` carries out all.
+    """
+    lines = [line for line in ways() if is_provable(line)]
+    proofs = prove(lines if EACH else list({line.family: line for line in lines}.values()), tmp_path)
     failed = [f"{proof.line.where}: {proof.line.text}\n{proof.output}" for proof in proofs if not proof.evidence]
     assert not failed, "\n\n".join(failed)
 
