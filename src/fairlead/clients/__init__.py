@@ -1,6 +1,6 @@
 """The clients: coding agents whose hooks Fairlead answers. `protocol` has their base class.
 
-Clients and their modules are imported on first use: an event must not pay for the installer.
+Clients and their modules are imported on first use, so that deciding an event does not import the installer.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def client_named(name: str) -> Client:
 
 
 def client_or_default(name: str) -> Client:
-    """Return the client with a name. If it is no longer installed, return one without tools and files."""
+    """Return the client with a name; a plain `Client`, without tools and files, if no installed client has it."""
     client = _loaded.get(name)
     if client is None:
         client = _missing.get(name)
@@ -164,12 +164,12 @@ def client_or_default(name: str) -> Client:
 
 
 def known_clients() -> Iterator[Client]:
-    """Yield all clients of `CLIENTS`, and the clients of other packages that were used before."""
+    """Yield all clients of `CLIENTS`, and the clients of other packages that this process has used before."""
     yield from [client_named(name) for name in dict.fromkeys((*CLIENTS, *_loaded))]
 
 
 def loaded_client(name: str) -> Client | None:
-    """Return a client that was used before; `None` if it would have to be imported first."""
+    """Return a client that this process has used before; `None` if it would have to be imported first."""
     return _loaded.get(name)
 
 

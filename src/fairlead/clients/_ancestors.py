@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def client_above(environ: Mapping[str, str], pid: int = 0) -> Client | None:
-    """Return the client whose session is an ancestor of a process; `None` if there is none.
+    """Return the client below whose session a process runs; `None` if there is none.
 
-    `pid` is the process, 0 for this one. This blocks, because it reads the process table.
+    `environ` is the environment of the process, which is examined first; `pid` is its id, 0 for this process. This
+    blocks, because it reads the process table.
     """
     from fairlead.clients import known_clients
 

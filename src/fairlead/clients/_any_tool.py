@@ -358,7 +358,7 @@ class _Reader:
 
 
 def _below(above: KeyMeaning, own: KeyMeaning) -> KeyMeaning:
-    """Return the meaning of a key in a nested mapping. Parts that it lacks come from the mapping's own key."""
+    """Return the meaning of a key in a nested mapping. It inherits from `above`, the meaning of the mapping's key."""
     role = above.role if own.role == "?" and above.role in {"path", "path?", "prose"} else own.role
     return KeyMeaning(role, own.is_destination or above.is_destination, own.is_folder)
 
@@ -368,9 +368,9 @@ def _is_strings(value: object) -> bool:
 
 
 def _command_texts(key: str, value: str | list[str]) -> Iterator[str]:
-    """Yield the commands of a value. A list is one program with its arguments.
+    """Yield the commands in a value. A list is one program with its arguments.
 
-    It is a list of commands if the key is a plural, or if its first item contains a blank.
+    If the key is a plural, or if the first of several items contains a blank, each item is a command instead.
     """
     if isinstance(value, str):
         yield value

@@ -21,7 +21,10 @@ _FOLDER_KEYS = ("repo_path", "repoPath", "repo", "repository", "cwd", "directory
 
 
 def git_command(tool: str, tool_input: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the git command of a call, and the folder of its repository; `None` if the tool is not one for git."""
+    """Return the git command of a call, and the folder of its repository; `None` if it is not a known git command.
+
+    The folder is "" if the call names none.
+    """
     server, _, name = tool.rpartition("__")
     words = words_of(name)
     if words[:1] != ["git"] and "git" not in words_of(server.rpartition("__")[2]):

@@ -50,10 +50,12 @@ not installed  the file has nothing of ours
 
 
 class Launcher(msgspec.Struct, frozen=True):
-    """The programs that an installed hook starts: the launcher, and Python."""
+    """The paths of the programs that an installed hook starts."""
 
     hook: str
+    """The launcher."""
     python: str
+    """The interpreter that the launcher starts if no daemon answers."""
 
 
 class EventSetting(msgspec.Struct, frozen=True):
@@ -65,9 +67,9 @@ class EventSetting(msgspec.Struct, frozen=True):
     """The first version of the client that is known to have the event."""
     blocks_on_failure: bool = False
     left_out: str | None = None
-    """The reason why the hook is not installed by default."""
+    """The reason why the hook is not installed by default; `None` if it is."""
     is_optional: bool = False
-    """Whether `--with` installs the hook."""
+    """Whether `--with` can install a hook that is not installed by default."""
 
 
 class InstallRequest(msgspec.Struct, frozen=True):
@@ -75,6 +77,7 @@ class InstallRequest(msgspec.Struct, frozen=True):
 
     launcher: Launcher
     version: Version | None = None
+    """The version of the client; `None` if it is not known."""
     also: frozenset[str] = frozenset()
     """Optional events that are installed, too."""
     replace: frozenset[str] = frozenset()
@@ -101,13 +104,16 @@ class InstallResult(msgspec.Struct, frozen=True):
 
     text: str
     added: tuple[str, ...] = ()
+    """Events that got a hook of ours."""
     updated: tuple[str, ...] = ()
+    """Events whose hook of ours has changed."""
     dropped: tuple[str, ...] = ()
     """Events whose hook of ours was removed."""
     taken: tuple[RemovedEntry, ...] = ()
+    """The entries of other programs that were removed; after an uninstall, the entries that were restored."""
     status_line: StatusLineChange = ""
     stay: str = ""
-    """The new `--stay` value if it has changed; after an uninstall, the removed value."""
+    """The new `--stay` value, "" if it has not changed; after an uninstall, the removed value."""
     rules: tuple[str, ...] = ()
     """The permission rules that were added; after an uninstall, the rules that were removed."""
 
@@ -135,14 +141,14 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
     before: FileVersion
     after: bytes | None
-    """`None`: the file is deleted, because the install created it."""
+    """The new content. `None`: there is no file, or it is deleted, because the install created it."""
     result: InstallResult
     receipt: InstallReceipt | None
     """The new receipt; `None` after an uninstall."""
     folders: tuple[str, ...] = ()
     """The folders to remove if they are empty, outermost first."""
     is_exact: bool = False
-    """Whether an uninstall restores the same bytes."""
+    """Whether an uninstall restores the original bytes."""
 
     @property
     def changes(self) -> bool:
@@ -159,8 +165,11 @@ class InstallStatus(msgspec.Struct, frozen=True):
     events: tuple[str, ...] = ()
     """The events that have a hook of ours."""
     missing: tuple[str, ...] = ()
+    """The events to which an install would add a hook."""
     differences: tuple[str, ...] = ()
+    """What is broken, and what an install would change, each as a text for the user."""
     notes: tuple[str, ...] = ()
+    """Other settings that concern our hooks, each as a text for the user."""
     status_line: StatusLineKind = "none"
     stay: str = ""
     """How agents stay reachable for mail: `always`, `wake`, `no`; "" if the file does not contain it."""
@@ -181,9 +190,10 @@ class InstalledHook(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     """The command line of the hook, split as a shell would."""
     timeout: float | None = None
+    """Seconds; `None` if the settings do not set it."""
     is_ours: bool = False
     rival: str = ""
-    """The program that the hook belongs to, if that program decides the same events as Fairlead."""
+    """The program that the hook belongs to, if that program decides the same events as Fairlead; else ""."""
     blocks_on_failure: bool = False
     only_wakes: bool = False
     """Whether the hook only waits in the background for mail, and decides nothing."""
@@ -196,24 +206,28 @@ class SettingsFile(msgspec.Struct, frozen=True):
     file: str
     is_there: bool = False
     problem: str = ""
-    """The reason why the client skips the file, or a part of it."""
+    """The reason why the client skips the file, or a part of it; "" if it does not."""
     hooks: tuple[InstalledHook, ...] = ()
     env: dict[str, str] = {}
     """The environment variables that the file sets for hooks."""
     off_switch: str = ""
-    """The key that turns all hooks off, if the file sets it."""
+    """The key that turns all hooks off, if the file sets it; else ""."""
     managed_only: str = ""
-    """The key that turns all hooks off except an administrator's, if the file sets it."""
+    """The key that turns all hooks off except an administrator's, if the file sets it; else ""."""
     status_line: str = ""
-    """The launcher that the status line starts, if it is ours."""
+    """The launcher that the status line starts; "" if the status line is not ours."""
     line_there: bool = True
+    """Whether the launcher of the status line can be started; true if the status line is not ours."""
 
 
 class SettingsEditor(Protocol):
     """Edits the text of a client's settings. Touches no file."""
 
     def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Add or update everything of ours by a request. `original` is the text before the first install."""
+        """Add or update our hooks and other settings, as requested.
+
+        `original` is the text before the first install; `None` if there was no file.
+        """
 
     def uninstall(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
         """Remove everything of ours, and restore what an install has removed or replaced."""
@@ -260,16 +274,19 @@ class Installer(Protocol):
         """Return the events to install for a version of the client. Raise `OldClientError` if it is too old."""
 
     def plan_install(self, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-        """Return the changes of an install."""
+        """Return the plan of an install in a settings file. `state` is our state folder, which has the receipts."""
 
     def plan_uninstall(self, file: Path, state: Path) -> InstallPlan:
-        """Return the changes of an uninstall."""
+        """Return the plan of an uninstall from a settings file. `state` is our state folder, which has the receipts."""
 
     def carry_out(self, plan: InstallPlan, state: Path) -> Path | None:
-        """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
+        """Carry out a plan completely, or not at all. Return a copy of the previous file; `None` if none was made."""
 
     def status(self, scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
-        """Return the status of our hooks in one file."""
+        """Return the status of our hooks in one file.
+
+        Without a launcher, the paths of programs are not compared. `version` is the client's; `None` if not known.
+        """
 
     def warnings(self, text: str) -> list[str]:
         """Return warnings about settings that turn our hooks off, or let other programs decide, too."""
@@ -278,7 +295,7 @@ class Installer(Protocol):
         """Return the `--stay` value of the settings; "" if they have none."""
 
     def mail_rules_of(self, text: str) -> tuple[str, ...]:
-        """Return the permission rules for the mail commands if the settings have all of them, else none."""
+        """Return the permission rules for the mail commands if the settings have all of them, else an empty tuple."""
 
     def status_line_of(self, text: str) -> StatusLineKind:
         """Return the kind of the status line in the settings."""
@@ -287,7 +304,10 @@ class Installer(Protocol):
         """Return the file of the mail skill for the scope of a settings file."""
 
     def client_version(self, path: str | None = None) -> Version | None:
-        """Return the version of the client on the PATH; `None` if there is no client, or it prints no version."""
+        """Return the version of the client on the PATH; `None` if there is no client, or it prints no version.
+
+        `path` is the PATH to search; `None` for that of this process.
+        """
 
     def parse_version(self, text: str) -> Version:
         """Return the version in a text. Raise `VersionError` if there is none."""

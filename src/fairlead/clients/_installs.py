@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def plan_install(client: str, editor: SettingsEditor, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-    """Return the changes of an install."""
+    """Return the plan of an install in a settings file. Raise `InstallError` if the file cannot be edited safely.
+
+    `state` is our state folder, which has the receipts.
+    """
     before = files.read(file)
     with _errors_with_file(before):
         text = files.text_of(before)
@@ -49,7 +52,10 @@ def plan_install(client: str, editor: SettingsEditor, file: Path, request: Insta
 
 
 def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path) -> InstallPlan:
-    """Return the changes of an uninstall."""
+    """Return the plan of an uninstall from a settings file; without changes if the file has nothing of ours.
+
+    `state` is our state folder, which has the receipts. Raise `InstallError` if the file cannot be edited safely.
+    """
     before = files.read(file)
     receipt = _read_receipt(client, before, state)
     if before.content is None:
@@ -72,7 +78,10 @@ def plan_uninstall(client: str, editor: SettingsEditor, file: Path, state: Path)
 def _original(
     editor: SettingsEditor, before: FileVersion, text: str, receipt: InstallReceipt | None
 ) -> tuple[bytes | None, tuple[RemovedEntry, ...]]:
-    """Return the content and entries for an uninstall to restore. The file may have changed since the last install."""
+    """Return what an uninstall has to restore: the content (`None`: no file), and the entries of other programs.
+
+    If the file has changed since the last install, or has no receipt, the content is its text without our hooks.
+    """
     if before.content is None or receipt is None:
         bare = editor.uninstall(text, None, ()) if before.content else None
         return (bare.text.encode() if bare and bare.had_ours else before.content), ()
@@ -107,7 +116,11 @@ def _errors_with_file(snapshot: FileVersion) -> Iterator[None]:
 
 
 def carry_out(client: str, plan: InstallPlan, state: Path) -> Path | None:
-    """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
+    """Carry out a plan completely, or not at all. Return the path of a copy of the previous file.
+
+    `None`: no copy was made, because the plan changes nothing or uninstalls, or there was no file. Raise
+    `InstallError` if the file has changed since it was read, or cannot be written.
+    """
     kept = None
     receipt = _receipt_file(client, plan.before, state)
     with files.translate_os_errors(plan.before.target):
@@ -133,7 +146,10 @@ def install_lock(state: Path) -> files.Lock:
 
 
 def _write_receipt(plan: InstallPlan, receipt: Path) -> Path | None:
-    """Write the receipt, before the settings file is written: without a receipt an install cannot be undone."""
+    """Write the receipt, before the settings file is written: without a receipt an install cannot be undone.
+
+    Return the path of a copy of the previous file; `None` if there was no file.
+    """
     kept = None
     if plan.before.content is not None:
         kept = receipt.with_suffix(".before")

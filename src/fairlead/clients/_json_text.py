@@ -74,7 +74,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def position(text: str, offset: int) -> str:
-    """Return an offset as `line:column`."""
+    """Return an offset as `line:column`, both counted from 1."""
     before = text[:offset].removeprefix(_BOM)
     return f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
@@ -83,7 +83,10 @@ def position(text: str, offset: int) -> str:
 
 
 def parse(text: str) -> Node:
-    """Parse a text as strict JSON: no comments, no trailing commas, nothing after the value."""
+    """Parse a text as strict JSON: no comments, no trailing commas, nothing after the value.
+
+    Raise `JsonTextError` for any other text, and for more than `MAX_DEPTH` levels.
+    """
     start = _skip(text, len(_BOM) if text.startswith(_BOM) else 0)
     node = _value(text, start, 0)
     end = _skip(text, node.end)
@@ -263,7 +266,7 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def dump(value: Any, style: Style, lead: str | None) -> str:
-    """Return a value as JSON, on one line, or with its content indented one level more than `lead`.
+    """Return a value as JSON: on one line without a `lead`, else with its content indented one level more than `lead`.
 
     A list of strings is always on one line.
     """

@@ -32,7 +32,10 @@ def launcher_folders() -> list[Path]:
 
 
 def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
-    """Return the launcher of this installation. A launcher on the PATH might belong to another installation."""
+    """Return the launcher in the first of the folders that has one. Raise `InstallError` if none has.
+
+    The PATH is not searched: its launcher might belong to another installation.
+    """
     candidates = [folder.absolute() / LAUNCHER for folder in folders]
     hook = next((file for file in candidates if is_program(str(file))), None)
     if hook is None:

@@ -25,8 +25,9 @@ class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """`idle`, `busy` or `waiting`. Other values are ignored."""
     waiting_for: str = ""
     status_at: float = 0.0
-    """When the status changed, in Unix time."""
+    """When the status changed, in Unix time; 0 if that is not known."""
     started: float = 0.0
+    """When the session started, in Unix time; 0 if that is not known."""
     cwd: str = ""
     version: str = ""
     """The version of the client."""

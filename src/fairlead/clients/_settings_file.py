@@ -48,6 +48,7 @@ class FileVersion(msgspec.Struct, frozen=True):
     """`None` if the file does not exist."""
     mode: int = _MODE
     owner: tuple[int, int] | None = None
+    """The ids of the user and the group; `None` if the file does not exist."""
 
 
 @contextmanager
@@ -104,7 +105,10 @@ def missing_folders(file: Path) -> list[Path]:
 
 
 def write(snapshot: FileVersion, content: bytes) -> None:
-    """Replace a file, keeping its mode and owner. Raise `InstallError` if it has changed since it was read."""
+    """Replace a file, keeping its mode and owner.
+
+    Raise `InstallError` if it has changed since it was read, or is write-protected. Its folder must exist.
+    """
     as_effective = os.access in os.supports_effective_ids
     if snapshot.content is not None and not os.access(snapshot.target, os.W_OK, effective_ids=as_effective):
         raise InstallError(f"{snapshot.target} is write-protected; nothing was changed")
@@ -156,7 +160,10 @@ def _remove_leftovers(target: Path) -> None:
 
 
 class Lock:
-    """A lock on a file, released when the process ends."""
+    """A context manager that holds the lock of a file. If the process is killed, the lock is released.
+
+    Raises `InstallError` if another process holds the lock for longer than `LOCK_TIMEOUT`.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -21,7 +21,14 @@ _EARLIER_TEXTS = frozenset({"0dc512ad316f8205f7844fd21d771df1b7b43eaaa788e723b7b
 """The SHA-256 of the texts of earlier versions, for an installation whose receipt is lost."""
 
 SkillChange = Literal["written", "unchanged", "kept", "removed", "absent"]
-"""`kept`: the user has changed the skill, so it is left alone."""
+"""What has been done with the skill.
+
+written    it was created, or replaces the text of an earlier version
+unchanged  the file already has the current text
+kept       the user has changed the skill, so it is left alone
+removed    it was deleted
+absent     there was no file to delete
+"""
 
 
 class SkillReceipt(msgspec.Struct, frozen=True):
@@ -40,7 +47,7 @@ def skill_text() -> bytes:
 
 
 def put_skill(file: Path, state: Path) -> SkillChange:
-    """Write the skill. An earlier version of it is replaced."""
+    """Write the skill, unless the user has changed it. An earlier version is replaced. `state` is our state folder."""
     before, receipt = files.read(file), _receipt(file, state)
     text = skill_text()
     if before.content == text:

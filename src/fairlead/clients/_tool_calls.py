@@ -56,7 +56,7 @@ class Choice(Struct, frozen=True, gc=False):
 
     question: str
     options: tuple[str, ...] = ()
-    """The answers that the client offers. The user may write another one."""
+    """The answers that the client offers. The user may write a different answer."""
     allows_several: bool = field(default=False, name="several")
     """Whether more than one option can be chosen."""
     descriptions: tuple[str, ...] = ()
@@ -80,9 +80,9 @@ class ToolCall(Struct, frozen=True, gc=False):
     paths: tuple[PathAccess, ...] = ()
     """The files and folders that the call names."""
     command: str | None = None
-    """The shell commands that the call runs, one per line."""
+    """The shell commands that the call runs, one per line; `None` if it runs none."""
     folder: str = ""
-    """The working directory of the command, if it is not the agent's."""
+    """The working directory of the command; "" for the agent's."""
     code: tuple[InlineCode, ...] = ()
     subagent: SubagentRequest | None = None
     unknown: tuple[str, ...] = ()
@@ -90,7 +90,10 @@ class ToolCall(Struct, frozen=True, gc=False):
 
 
 def shell_call(tool: str, tool_input: Mapping[str, Any], keys: tuple[str, ...] = ("command",)) -> ToolCall:
-    """Return the normal form of a call that runs a shell command. Raise `TypeError` if it has no command."""
+    """Return the normal form of a call that runs a shell command. Raise `TypeError` if it has no command.
+
+    The command is the value of the first of the `keys` that the input has.
+    """
     command = next((tool_input[key] for key in keys if key in tool_input), None)
     if not isinstance(command, str):
         raise TypeError(f"{tool}: its command must be a string, not {type(command).__name__}")
@@ -107,7 +110,7 @@ def paths_in(tool_input: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[s
 
 
 def local_path(text: str) -> str:
-    """Return a path, or the path of a `file:` URL; "" for other URLs and for text of several lines."""
+    """Return a text as a path; the path of a `file:` URL; "" for other URLs and for several lines."""
     if text[:5].lower() == "file:":
         return _path_of_url(text)
     return "" if "\n" in text or "://" in text else text

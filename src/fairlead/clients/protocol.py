@@ -1,9 +1,9 @@
-"""What a client is: everything that Fairlead has to know about a coding agent whose hooks it answers.
+"""The base class of clients: everything that Fairlead has to know about a coding agent whose hooks it answers.
 
 A client is one object of a subclass of `Client`, named in one line of `fairlead.clients.CLIENTS`, or in an entry point
 of the group `fairlead.clients` of another package. No code outside `fairlead.clients` knows a file name, a key, an
-environment variable or a tool of a client, except through this class. A feature that a subclass leaves out, its client
-does not have.
+environment variable or a tool of a client, except through this class. A client does not have the features that its
+subclass leaves out.
 
 **Events.** `fairlead.events` is the vocabulary of all of Fairlead. `parse` turns the client's payload into it, `render`
 turns an output into the client's answer. The hook that a client starts is `fairlead-hook <Event> --client <name>`, with
@@ -13,8 +13,8 @@ turns an output into the client's answer. The hook that a client starts is `fair
 the normal form that the guards check: the kind of the tool, the command, the code, and each path with what is done to
 it.
 
-**Variables.** The launcher sends a fixed list of variables to the daemon (`launcher/request.c`, `launcher/hook.py`). It
-is per-client data: a further client adds there what `variables` names, and the variable of its process id.
+**Variables.** The launcher sends a fixed list of variables to the daemon (`launcher/request.c`, `launcher/hook.py`). To
+add a client, add to that list the variables that `variables` names, and the variable with the client's process id.
 """
 
 from __future__ import annotations
@@ -103,15 +103,15 @@ class Program(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     """Packages that contain it: their names are used by programs such as `npx`, and are part of its path."""
     sdk_packages: tuple[str, ...] = ()
-    """Packages with which other programs, such as an agent's own, start it."""
+    """Packages by which other programs, such as a script that an agent has written, start it."""
     options_without_hooks: frozenset[str] = frozenset()
     """Options that make it run other hooks than the installed ones, or none."""
     variables_without_hooks: frozenset[str] = frozenset()
-    """Environment variables that do the same."""
+    """Environment variables that make it run other hooks than the installed ones, or none."""
     off_switches: frozenset[str] = frozenset()
-    """Keys of its settings that turn hooks off. A command of the client's own may set them."""
+    """Keys of its settings that turn hooks off. They can also be arguments of its own commands."""
     command_variables: tuple[str, ...] = ()
-    """Variables that it sets for each command that it runs, beside the session's id."""
+    """Variables that it sets for each command that it runs, besides `Variables.session_id`."""
 
     def matches(self, words: Sequence[str]) -> bool:
         """Return whether a command line starts the program: by its name, or as a script of its package."""
@@ -130,7 +130,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """What the client can do with an answer."""
 
     blocks: frozenset[str] = frozenset({"PreToolUse"})
-    """Events at which a block takes effect. At others, the user gets a message instead."""
+    """Events at which a block takes effect. At all other events, the user gets a message instead."""
     blocks_by_exit_code: frozenset[str] = frozenset({"PreToolUse"})
     """Events at which exit code 2 blocks."""
     waits_at_stop: bool = False
@@ -172,7 +172,7 @@ class Client:
         return parsed if parsed.client == self.name else self.own(parsed)
 
     def own(self, event: E) -> E:
-        """Mark an event as one of this client, with the client's tool names and inputs, and return it."""
+        """Set an event's `client` to this client, whose tool names and inputs it has. Return the same event."""
         if event.client != self.name:
             force_setattr(event, "client", self.name)
         return event
@@ -189,9 +189,9 @@ class Client:
         return {"decision": "block", "reason": output.reason or NO_REASON} if output.blocked else {}
 
     def is_gate(self, event: str, payload: bytes = b"") -> bool:
-        """Return whether an event that cannot be decided must be blocked: a tool is about to run.
+        """Return whether an event is `PreToolUse`, and so must be blocked if it cannot be decided.
 
-        The payload may be invalid: it is enough that it contains the name of the event.
+        `event` is the expected name. A payload that contains the name of `PreToolUse` is enough, even an invalid one.
         """
         if self.event_named(event) is HookEvent.PreToolUse:
             return True
@@ -216,9 +216,9 @@ class Client:
     tool_kinds: Mapping[str, ToolKind] = {}
     """The kind of each tool that the client is known to have."""
     same_tools: Mapping[str, str] = {}
-    """Tools that the client has renamed, both ways: a rule with either name matches."""
+    """Old name of a tool → its new name, and new name → old name. A rule with either name matches the tool."""
     questions: Mapping[str, str] = {}
-    """Tools whose call is a question to the user, and what it asks for, in a few words."""
+    """Tool whose call is a question to the user → what it asks for, in a few words."""
     default_tools: Mapping[ToolKind, str] = {}
     """Kind of tool → the tool that examples use."""
     file_tools: frozenset[str] = frozenset()
@@ -228,7 +228,7 @@ class Client:
     path_keys: tuple[str, ...] = ("file_path", "path", "absolute_path", "dir_path", "file", "paths", "files")
     """The keys of paths in the input of any tool."""
     shell_mark: bytes = b'"command"'
-    """Bytes that the payload of each shell command contains. Analysing a command takes longer than anything else."""
+    """Bytes that the payload of each shell command contains. The daemon decides larger ones in a thread."""
 
     def kind_of(self, tool: str) -> ToolKind:
         """Return the kind of a tool."""
@@ -277,7 +277,7 @@ class Client:
         return ()
 
     def approval(self, tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
-        """Return the output that allows a call for which the user was asked; `answers` has one for each choice."""
+        """Return the output that allows a call, after the user was asked. `answers` has one answer for each choice."""
         del tool, tool_input, answers
         return HookOutput.grant()
 
@@ -339,7 +339,7 @@ class Client:
         return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
 
     def config_folder(self, environ: Mapping[str, str], cwd: str) -> str:
-        """Return the client's own folder, for a process with this environment and working directory."""
+        """Return the client's own folder for a process with this environment and working directory; "" if none."""
         del environ, cwd
         return ""
 
@@ -356,7 +356,7 @@ class Client:
         return StatusLine()
 
     def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
-        """Write the session's id into the file that its commands read; return whether the file has it."""
+        """Write the session's id into the file that its commands read. Return whether the file has it now."""
         del env_file, session, cwd
         return False
 

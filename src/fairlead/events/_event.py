@@ -39,7 +39,7 @@ class Event(
     """Fields that must not be blank. Optional ones may be absent."""
 
     tool_name: ClassVar[str | None] = None
-    """The tool's name, on events about a tool call."""
+    """The tool's name on events about a tool call; `None` on all others."""
 
     session_id: str
     transcript_path: str | None = None
@@ -70,13 +70,13 @@ class Event(
 
     @property
     def subject(self) -> str:
-        """The text that matchers are tested against: the tool's name, the agent's type, the source."""
+        """The text that matchers are tested against: the tool's name, the agent's type, the source; "" if none."""
         field = self.subject_field
         return getattr(self, field) or "" if field else ""
 
     @property
     def timestamp(self) -> datetime | None:
-        """When the event was received, in UTC."""
+        """When the event was received, in UTC; `None` if that is not known."""
         if self.received is None:
             return None
         from datetime import UTC, datetime
@@ -85,7 +85,7 @@ class Event(
 
     @property
     def subagent_id(self) -> str | None:
-        """The id of the subagent that the event is about or comes from."""
+        """The id of the subagent that the event is about or comes from; `None` for the main agent."""
         return self.agent_id
 
     def __eq__(self, other: object) -> bool:

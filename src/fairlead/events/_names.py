@@ -54,7 +54,10 @@ class HookEvent(Enum):
 
     @classmethod
     def parse(cls, name: str) -> HookEvent:
-        """Parse an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`."""
+        """Parse an event's name in any case: `PreToolUse`, `preToolUse`, `pre_tool_use`, `pre-tool-use`.
+
+        Raise `UnknownEventError` for an unknown name.
+        """
         event = cls.find(name)
         if event is None:
             raise UnknownEventError(_unknown(name))
@@ -82,7 +85,7 @@ class HookEvent(Enum):
 
     @property
     def type(self) -> type[Event]:
-        """The type of this event's payload."""
+        """The class of this event, a subclass of `Event`."""
         if self.value not in TYPES:
             getattr(sys.modules["fairlead.events"], self.value)  # imports the module that registers the type
         return TYPES[self.value]

@@ -54,7 +54,7 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Output keys of a client that have no field here. They are passed on unchanged."""
 
     def __post_init__(self) -> None:
-        """Raise for invalid values, because a typo must not open a gate. Set a denial to block."""
+        """Raise `ValueError` or `TypeError` for invalid values: a typo must not open a gate. A denial always blocks."""
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
         types = (
@@ -109,11 +109,11 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return cls(permission="allow", permission_reason=reason)
 
     def with_system_message(self, message: str) -> HookOutput:
-        """Return a copy with a message to the user."""
+        """Return a copy with this message to the user, which replaces an earlier one."""
         return replace(self, system_message=message)
 
     def with_context(self, context: str) -> HookOutput:
-        """Return a copy with text for the model's context."""
+        """Return a copy with this text for the model's context, which replaces an earlier one."""
         return replace(self, additional_context=context)
 
     def with_updated_input(self, updated_input: dict[str, Any]) -> HookOutput:
@@ -131,13 +131,16 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def reason(self) -> str | None:
-        """The reason of the block, else of the permission."""
+        """The reason of the block, or else of the permission decision; `None` if there is none."""
         if self.continue_execution:
             return self.permission_reason
         return self.stop_reason if self.stop_reason is not None else self.permission_reason
 
     def merge(self, later: HookOutput) -> HookOutput:
-        """Return this output merged with the output of a later hook."""
+        """Return this output merged with the output of a later hook.
+
+        A block and the stricter permission win, and contexts are joined. Of other fields that both set, the later wins.
+        """
         if later == NO_OPINION:
             return self
         if self == NO_OPINION:

@@ -53,8 +53,8 @@ _PLAIN_TYPES: dict[str, tuple[type, ...]] = {
 def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent | str | None = None) -> Event:
     """Parse a client's payload into a typed event.
 
-    `event` is the expected event. The payload may omit the event's name, but not contain another one. Unknown fields
-    and events are kept.
+    `event` is the expected event. The payload may omit the event's name; if it has a name, this must be the same.
+    Unknown fields and events are kept. Raise `PayloadError` if the payload is invalid.
     """
     if type(payload) is bytes and not LIGHT:
         parsed = _parse_expected(payload, event)
@@ -73,7 +73,7 @@ def parse(payload: bytes | bytearray | str | Mapping[str, Any], event: HookEvent
 
 
 def to_payload(event: Event) -> dict[str, Any]:
-    """Return the payload as a dict: all parsed keys and values, and the event's name."""
+    """Return the payload of an event as a dict: all parsed keys and values, and the event's name."""
     payload: dict[str, Any] = {}
     for field in event.__struct_fields__:
         if field not in LOCAL_FIELDS and (value := getattr(event, field)) is not None:
@@ -87,12 +87,15 @@ def to_payload(event: Event) -> dict[str, Any]:
 
 
 def encode(event: Event) -> bytes:
-    """Encode the payload as JSON."""
+    """Encode the payload of an event as JSON."""
     return encode_json(to_payload(event))
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode JSON, including text with unpaired surrogates (clients cut strings by UTF-16 code units)."""
+    """Encode a value as JSON, including text with unpaired surrogates (clients cut strings by UTF-16 code units).
+
+    Raise `PayloadError` if it is nested too deeply.
+    """
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -104,7 +107,10 @@ def encode_json(value: Any) -> bytes:
 
 
 def decode_json(data: bytes | bytearray | str) -> Any:
-    """Decode JSON, including text with unpaired surrogates. Raises `ValueError` or `RecursionError`."""
+    """Decode JSON, including text with unpaired surrogates.
+
+    Raise `ValueError` if it is invalid, and `RecursionError` if it is nested too deeply.
+    """
     try:
         return _decode(data)
     except ValueError:

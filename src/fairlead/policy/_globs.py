@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def glob_test(pattern: str) -> Callable[[str], object] | None:
-    """Return a test for a glob, compiled on first use; `None` for `*`, which needs no test."""
+    """Return a function that is truthy for the texts that a glob matches; `None` for `*`, which matches every text.
+
+    The glob is compiled when the function is first called.
+    """
     if pattern == "*":
         return None
     if not any(char in pattern for char in "*?["):
@@ -27,7 +30,7 @@ def glob_test(pattern: str) -> Callable[[str], object] | None:
 
 
 def any_glob_test(patterns: Iterable[str]) -> Callable[[str], object]:
-    """Return a test whether any of the globs matches a text."""
+    """Return a function that is truthy for the texts that one of the globs matches; without globs, for every text."""
     from fnmatch import translate
 
     return re.compile("|".join(map(translate, patterns))).match

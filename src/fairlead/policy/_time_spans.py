@@ -1,4 +1,4 @@
-"""Time spans of a day, such as `22:00-07:00`, and the quiet hours that are made of them. Knows no clock."""
+"""Parses time spans of a day, such as `22:00-07:00`, and tests whether a given time is within quiet hours."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ def parse_span(text: str) -> tuple[int, int] | None:
 
 
 def is_quiet(settings: Attention, now: float) -> bool:
-    """Return whether a time is within the quiet hours, in which nobody is notified."""
+    """Return whether a time (seconds since the epoch) is within the quiet hours, which are in local time."""
     here = localtime(now)
     spans = [settings.quiet_hours] if isinstance(settings.quiet_hours, str) else settings.quiet_hours
     return is_within_hours(spans, here.tm_hour * 60 + here.tm_min)
 
 
 def is_within_hours(spans: Iterable[str], minute: int) -> bool:
-    """Return whether a minute of the day is in one of the spans. A span that ends before it starts spans midnight."""
+    """Return whether a minute of the day is in one of the spans; the end of a span is not part of it.
+
+    A span that ends before it starts spans midnight. A text that is not a span is ignored.
+    """
     for start, end in filter(None, map(parse_span, spans)):
         if start <= minute < end or (end < start and (minute >= start or minute < end)):
             return True

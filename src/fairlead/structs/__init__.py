@@ -1,4 +1,4 @@
-"""The base of the values that an event passes through: msgspec's `Struct`, or an equivalent without msgspec.
+"""The base class of the types that deciding an event needs: msgspec's `Struct`, or an equivalent without msgspec.
 
 Importing msgspec takes longer than deciding an event. So a process that decides one event and ends may call
 `fairlead.lazy.use_light_structs` before anything else: it then has the same types, which are constructed but never
@@ -81,7 +81,7 @@ def compact_json(data: bytes) -> bytes:
 
 
 def encode_msgpack(value: object) -> bytes:
-    """Encode a value as MessagePack."""
+    """Encode a value as MessagePack. Raise `NeedsMsgspec` in a process with light structs."""
     require_msgspec()
     from msgspec.msgpack import encode
 
@@ -89,6 +89,6 @@ def encode_msgpack(value: object) -> bytes:
 
 
 def require_msgspec() -> None:
-    """Raise `NeedsMsgspec` in a process that has no msgspec."""
+    """Raise `NeedsMsgspec` in a process with light structs."""
     if LIGHT:
         raise NeedsMsgspec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NeedsMsgspec(BaseException):
-    """The light structs cannot do this.
+    """Raised for what the light structs cannot do. A process with msgspec then decides the event.
 
     Not an `Exception`, because code that handles the failure of a guard must not catch it.
     """

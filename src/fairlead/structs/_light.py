@@ -2,7 +2,7 @@
 
 These are fields, defaults, equality and copies. The fields of a class are known by the text of their annotations, which
 are never evaluated. Nothing is validated: values come from constructors, and from files that this version has written.
-`tests/test_structs.py` compares both.
+`tests/test_structs.py` compares this `Struct` with msgspec's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Field:
         self.default, self.factory, self.name = default, factory, name
 
     def value(self, name: str) -> Any:
-        """Return the default of a field."""
+        """Return the default of a field. Raise `TypeError` if it has none; `name` is the name of the field."""
         if self.factory is not None:
             return self.factory()
         if self.default is _NO_DEFAULT:
@@ -167,7 +167,7 @@ def to_builtins(value: Any) -> Any:
 
 
 def encoded_names(kind: Any) -> dict[str, str]:
-    """Return the name of each field in encoded values."""
+    """Return field → its name in encoded values."""
     camel = kind.__struct_options__.get("rename") == "camel"
     return {
         name: (known.name if type(known) is _Field else None) or (_camel(name) if camel else name)
@@ -192,12 +192,15 @@ def _camel(name: str) -> str:
 
 
 def decode_msgpack(data: bytes, *, type: Any) -> Any:  # noqa: A002 - the name that msgspec uses
-    """Decode what msgspec has encoded. Raises `ValueError` if it is damaged."""
+    """Decode what msgspec has encoded. Raise `ValueError` if it is damaged, and what `convert` raises."""
     return convert(unpack(data), type)
 
 
 def convert(value: Any, kind: Any) -> Any:
-    """Return a value of a class from its encoded form, which is not validated."""
+    """Return a value of a class from its encoded form. The types of plain values are not validated.
+
+    Raise `NeedsMsgspec` for unknown or missing fields.
+    """
     if kind.__struct_options__.get("array_like"):
         if type(value) is not list:
             raise NeedsMsgspec(kind.__name__)

@@ -26,14 +26,14 @@ class EnumMeta(type):
         return cls
 
     def __call__(cls, value: object) -> Any:
-        """Return the member with a value."""
+        """Return the member with a value. Raise `ValueError` if there is none."""
         for member in cls:
             if value in {member, member.value}:
                 return member
         raise ValueError(f"{value!r} is not a valid {cls.__name__}")
 
     def __getitem__(cls, name: str) -> Any:
-        """Return the member of a name."""
+        """Return the member with a name. Raise `KeyError` if there is none."""
         return cls.__members__[name]
 
     def __iter__(cls) -> Iterator[Any]:

@@ -58,7 +58,10 @@ _scan: Any = make_scanner(_Scanning)  # type: ignore[arg-type]  # it takes whate
 
 
 def encode_json(value: Any) -> bytes:
-    """Encode a value, or a struct. Raise `UnicodeEncodeError` if a text has unpaired surrogates."""
+    """Encode a value or a struct as JSON. Raise `UnicodeEncodeError` if a text has unpaired surrogates.
+
+    Raise `NeedsMsgspec` for values that only msgspec can encode.
+    """
     return _encode(value).encode()
 
 
@@ -91,7 +94,7 @@ def _encode_struct(value: Any) -> str:
 
 
 def json_decoder(kind: Any) -> Callable[[bytes], Any]:
-    """Return a function that decodes JSON to `Raw`, which is not checked. Other types are not supported."""
+    """Return a function that wraps JSON as `Raw`, without a check. For other types it raises `NeedsMsgspec`."""
     return Raw if kind is Raw else _refuse_type
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FIXED = ((0x80, "number"), (0x90, "dict"), (0xA0, "list"), (0xC0, "text"))
-"""The kinds of values whose first byte contains the number or size, each with the limit of that byte."""
+"""The kinds of values whose first byte contains the number or size, each with the exclusive limit of that byte."""
 _FIXED_SIZE = {"dict": 0x0F, "list": 0x0F, "text": 0x1F}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 _FLOAT = 0xCB

@@ -85,7 +85,7 @@ class ClaudeCode(Client):
         return self.kind_of(tool) == "shell" or tool.startswith(_tools.MCP_PREFIX)
 
     def subagent_result(self, event: PostToolUse) -> SubagentResult | None:
-        """Return the subagent that a call has created."""
+        """Return the subagent that a call has created; `None` if the response has no id of one."""
         from fairlead.clients._reports import SubagentResult
 
         response = event.tool_response
@@ -157,7 +157,7 @@ class ClaudeCode(Client):
         return prompt.lstrip().startswith(_AUTOMATIC)
 
     def ended_task(self, prompt: str) -> str:
-        """Return the id of the background task that an automatic prompt announces."""
+        """Return the id of the background task whose end an automatic prompt announces; "" if it has none."""
         _, _, rest = prompt.partition("<task-id>")
         task_id, end, _ = rest.partition("</task-id>")
         return task_id if end else ""

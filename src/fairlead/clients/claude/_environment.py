@@ -58,7 +58,7 @@ PROGRAM = Program(
 
 
 def config_folder(environ: Mapping[str, str], cwd: str = "/") -> str:
-    """Return the client's own folder, by the rules of the client."""
+    """Return the client's own folder: `CLAUDE_CONFIG_DIR`, relative to `cwd`, or else `~/.claude`."""
     moved = environ.get(CONFIG_DIR, "")
     return os.path.join(cwd, moved) if moved else f"{environ.get('HOME', '')}/{CONFIG_FOLDER}"
 

@@ -16,11 +16,14 @@ _OPTIONS = ("--hooks", "--rules")
 _MARKS = tuple(option.encode() for option in _OPTIONS)
 _MAX_SIZE = 1 << 20
 _cache: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Settings file → its stamp (time, size, inode), and the code files that it names."""
+"""Settings file → its stamp (modification time, size, inode), and the code files that it names."""
 
 
 def hook_files(environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that hooks load according to the settings of the user and of some project folders."""
+    """Return the files that hooks load according to the settings of the user and of some project folders.
+
+    The paths in the settings of a project are relative to its folder. Settings that cannot be read are skipped.
+    """
     files = [(file, "") for file in own_files(environ).files if file.endswith(SETTINGS)]
     files += [(f"{folder}/{CONFIG_FOLDER}/{name}", folder) for folder in dict.fromkeys(folders) for name in SETTINGS]
     return tuple(dict.fromkeys(name for file, folder in files for name in _read(file, folder)))

@@ -43,7 +43,7 @@ def question_of(tool: str, tool_input: Mapping[str, Any]) -> str:
 
 
 def _rest(tool: str, tool_input: Mapping[str, Any], summary: str) -> Iterator[str]:
-    """Yield the rest of the input: options that are true, and for an unknown tool all other keys."""
+    """Yield a line for each option that is true, and for an unknown tool also for each other key of the input."""
     for key, value in tool_input.items():
         if value is True:
             yield f"{key}: yes"

@@ -1,7 +1,7 @@
 """Renders outputs for Claude Code: exit code, stdout and stderr.
 
-The client's reaction to each was seen in runs of versions 2.1.197 and 2.1.325. If the client ignores a block, the user
-gets a message instead.
+The client's reactions to these were seen in runs of versions 2.1.197 and 2.1.325. If the client ignores a block, the
+user gets a message instead.
 """
 
 from __future__ import annotations

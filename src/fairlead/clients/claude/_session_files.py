@@ -31,7 +31,11 @@ def sessions_folder() -> str:
 
 
 def find_session_files(folder: str | None = None) -> list[ClientSessionFile]:
-    """Read all session files. Unreadable ones are skipped. The key files beside them are never opened."""
+    """Return the sessions in all session files, and the clients that wait in a start dialog (`_starting_sessions`).
+
+    `folder` is the folder of session files; `None` for the client's. Unreadable files are skipped. The key files beside
+    them are never opened.
+    """
     folder = folder or sessions_folder()
     try:
         names = sorted(os.listdir(folder))

@@ -39,7 +39,7 @@ def find_starting_sessions(folder: str, names: Sequence[str]) -> Iterator[Client
 
 
 def _waiting(pid: int, key: str) -> ClientSessionFile | None:
-    """Return the client with a pid if it has written the key file and has waited long enough."""
+    """Return the client with a pid; `None` if it has not written the key file, or has not waited long enough."""
     from fairlead.process import command_line, process_folder, process_start_time, process_started_at
 
     try:
@@ -73,7 +73,10 @@ def _waiting(pid: int, key: str) -> ClientSessionFile | None:
 
 @lru_cache(256)
 def tmux_of(pid: int, start: int) -> tuple[str, str]:
-    """Return the tmux server and pane in which a process was started; empty if it was started outside of tmux."""
+    """Return the tmux server and pane in which a process was started; both "" outside of tmux.
+
+    Both are also "" if the process with this pid did not start at `start` (clock ticks since the machine started).
+    """
     from fairlead.process import process_start_time, process_variables
 
     if not start or process_start_time(pid) != start:

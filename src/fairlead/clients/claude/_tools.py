@@ -62,7 +62,7 @@ _SUMMARY_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "ur
 
 
 def tool_call(tool: str, tool_input: Mapping[str, Any]) -> ToolCall:
-    """Return the normal form of a tool call."""
+    """Return the normal form of a tool call. Raise `TypeError` if the input does not have the tool's form."""
     kind = TOOL_KINDS.get(tool)
     if kind == "file_write":
         return ToolCall(kind, tuple([PathAccess(path) for path in _known_paths(tool, tool_input)]))

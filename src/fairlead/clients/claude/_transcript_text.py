@@ -20,7 +20,10 @@ _SPEAKERS = {"user": "you", "assistant": "agent"}
 
 
 def transcript_text(path: str) -> Iterator[str]:
-    """Yield the parts of a conversation, separated by empty lines. Raises `OSError` and `ValueError`."""
+    """Yield the parts of a conversation, separated by empty lines.
+
+    Raise `ValueError` for a file outside the client's folder, and `OSError` if it cannot be read.
+    """
     descriptor = open_transcript(path)
     with open(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size

@@ -31,7 +31,7 @@ MAX_LINE_LENGTH = 1024 * 1024
 
 _MAX_STATES = 500
 _MAX_MESSAGES = 32
-"""The latest messages of a file, whose usage may still change."""
+"""How many of the latest messages of a file are remembered, because their usage may still change."""
 _MAX_TOKENS = 10**12
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _ZEROS = (0, 0, 0, 0)
@@ -51,7 +51,10 @@ def subagent_transcript(transcript: str, agent_id: str) -> str:
 
 
 def open_transcript(path: str, folder: str | None = None) -> int:
-    """Open a transcript for reading. Raises `ValueError` for a file outside the folder, and `OSError`."""
+    """Open a transcript for reading, and return its file descriptor. Raise `OSError` if that fails.
+
+    Raise `ValueError` for a file outside of `folder`, by default the client's folder of transcripts.
+    """
     real, inside = os.path.realpath(path), os.path.realpath(folder or transcripts_folder())
     if not os.path.isabs(path) or not real.startswith(f"{inside}/"):
         raise ValueError("outside the client's folder")
@@ -59,7 +62,7 @@ def open_transcript(path: str, folder: str | None = None) -> int:
 
 
 class Transcripts:
-    """Reads transcripts of subagents, each up to an offset. For one thread at a time."""
+    """Reads transcripts of subagents, each from the end of the previous `read`. For one thread at a time."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = folder or transcripts_folder()
@@ -134,7 +137,7 @@ class _TranscriptState:
         )
 
     def read_on(self, descriptor: int, limit: int) -> int:
-        """Continue to read, at most `limit` bytes. Return the number of bytes."""
+        """Continue to read until `limit` bytes or the end are reached. Return the number of bytes that were read."""
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
             return 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PREFIXES = ("FAIRLEAD_", "CONCLAUDE_")
 MAX_VALUE_BYTES = 32 * 1024
-"""The system refuses to start a program with a variable above 128 KiB (Linux), or 1 MB in all (macOS)."""
+"""A longer value is left out. The system starts no program with one above 128 KiB (Linux), or 1 MB in all (macOS)."""
 
 _ALWAYS = {"SESSION_ID": "session_id", "TRANSCRIPT_PATH": "transcript_path", "HOOK_EVENT": "event_name", "CWD": "cwd"}
 _AGENT = {
@@ -86,7 +86,7 @@ ALL_VARIABLES = frozenset(
 
 
 def event_variables(event: Event, **more: str | None) -> dict[str, str]:
-    """Return the variables that an event sets, with both prefixes."""
+    """Return the variables that an event sets, and those in `more`, with both prefixes. `None` values are left out."""
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
     values: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
@@ -101,13 +101,16 @@ def event_variables(event: Event, **more: str | None) -> dict[str, str]:
 def command_environment(
     own: Mapping[str, str], inherited: Mapping[str, str], folder: str, payload: bytes
 ) -> dict[str, str]:
-    """Return the environment of a command: the inherited one, with the variables of the plan (`own`) and the folder."""
+    """Return the environment of a command: the inherited one, with the variables of the plan (`own`).
+
+    `folder` and `payload` become variables, too.
+    """
     kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
     return {**kept, **own, **_with_prefixes({"CONFIG_DIR": folder, **_payload_variable(payload)})}
 
 
 def plan_variables(plan: Plan, payload: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Return the variables that the commands of a plan do not inherit: those of all commands, and those of each."""
+    """Return the variables that the commands of a plan do not inherit: those of all, and those of each in a list."""
     folders = [_with_prefixes({"CONFIG_DIR": step.folder}) for step in plan.steps]
     return {**plan.env, **_with_prefixes(_payload_variable(payload))}, folders
 
@@ -124,7 +127,7 @@ def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _file_path(event: ToolEvent) -> str | None:
-    """Return the file of a tool call, if it has one."""
+    """Return the file of a tool call; `None` if it has none."""
     return client_or_default(event.client).file_of(event.tool_input)
 
 

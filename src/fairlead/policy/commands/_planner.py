@@ -75,7 +75,7 @@ _Commands: TypeAlias = "list[tuple[Layer, str | None, Command]]"
 
 
 def planned_events(layers: Iterable[Layer]) -> frozenset[str]:
-    """Return the names of the events that these files may have commands or texts for. At others there is no plan."""
+    """Return the names of the events that these files may have commands or texts for."""
     return frozenset(name for layer in layers for name in _events_of(layer.policy))
 
 
@@ -251,7 +251,7 @@ def _step(layer: Layer, pattern: str | None, command: Command, *, observes: bool
 
 
 def _stop_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
-    """Return the fields of a plan for the end of a turn, merged from all files."""
+    """Return the fields of a plan for the end of a turn, merged from all files; empty for any other event."""
     if not isinstance(event, Stop):
         return {}
     section = merge_layers(layers).stop
@@ -264,7 +264,7 @@ def _stop_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
 
 
 def _subagent_start_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str, Any]:
-    """Return the context of a subagent that starts."""
+    """Return the fields of a plan for a subagent that starts: its context; empty for any other event."""
     if not isinstance(event, SubagentStart):
         return {}
     subjects = (event.agent_id, event.agent_type)

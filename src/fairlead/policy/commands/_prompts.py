@@ -35,9 +35,9 @@ class SlashCommand(NamedTuple):
 
 
 def slash_command(prompt: str) -> SlashCommand | None:
-    """Return the first line that is a slash command: `/name` or `/plugin:name`, then a blank and its arguments.
+    """Return the slash command in the first line that is one; `None` if no line is.
 
-    A path such as `/usr/bin/x` is not a slash command.
+    It is `/name` or `/plugin:name`, then a blank and its arguments. A path such as `/usr/bin/x` is not a slash command.
     """
     for line in prompt.splitlines():
         if match := _SLASH.fullmatch(line.strip()):
@@ -46,7 +46,7 @@ def slash_command(prompt: str) -> SlashCommand | None:
 
 
 def context(prompt: str, layers: Iterable[Layer], read: ReadFile, search: PatternSearch | None = None) -> str | None:
-    """Return the texts of all rules that match, nearest file first, separated by blank lines."""
+    """Return the texts of all rules that match, nearest file first, separated by blank lines; `None` if none does."""
     search = search or PatternSearch(prompt)
     texts = [
         _with_files(rule.prompt, layer.folder, read)
@@ -63,7 +63,10 @@ def context_rule_applies(rule: ContextRule, search: PatternSearch) -> bool:
 
 
 def read_inside(folder: str, path: str) -> str | None:
-    """Read a file; `None` if it is missing, not a regular file, too large, or outside the folder by a link."""
+    """Return the text of a file in a folder; `None` if it may not or cannot be added to a prompt.
+
+    It must be a regular file of at most `MAX_FILE_BYTES`, and neither `..` nor a link may lead out of the folder.
+    """
     root = os.path.realpath(folder)
     real = os.path.realpath(os.path.join(root, path))
     if not real.startswith(root.rstrip("/") + "/"):

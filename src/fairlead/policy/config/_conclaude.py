@@ -79,7 +79,7 @@ def _file_patterns(guards: dict[str, Any]) -> Iterator[str]:
 
 
 def is_narrower(pattern: str) -> bool:
-    """Return whether the pattern matches more files in conclaude, whose `*` also matches slashes, than in git."""
+    """Return whether a pattern matches fewer files in git than in conclaude, whose `*` also matches slashes."""
     parts = pattern.removeprefix("!").strip("/").split("/")
     return len(parts) > 1 and any(_has_limited_star(parts, at) for at in range(len(parts)))
 

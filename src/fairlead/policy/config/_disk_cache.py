@@ -27,6 +27,7 @@ class CachedPolicy(Struct, frozen=True, array_like=True):
     version: str
     file: str
     stamp: tuple[int, ...]
+    """The result of `stamp_of`; empty if the file had just changed, so that it is read again."""
     document: dict[str, Any]
     only_validated: bool = False
     """No event was decided by this version, so it does not apply once the file is deleted."""
@@ -48,7 +49,10 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
-    """Read the cache entry of a file. An entry of another user or version counts as missing."""
+    """Return a file's entry in the cache folder; `None` if there is none.
+
+    An entry that is damaged, or of another user or version, counts as missing.
+    """
     try:
         data = read_private(cache_path(folder, file))
         entry = decode_msgpack(data, type=CachedPolicy)
@@ -60,7 +64,7 @@ def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
 def write_cached_policy(
     folder: str, file: str, contents: PolicyFileContents, now: int, *, only_validated: bool = False
 ) -> None:
-    """Cache a file. Raises `OSError` if that fails."""
+    """Write a file's entry into the cache folder. `now` is the time in nanoseconds. Raises `OSError` if that fails."""
     stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()
     entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, contents.document, only_validated, contents.digest)
     make_private(folder)

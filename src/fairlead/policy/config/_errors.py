@@ -44,7 +44,10 @@ class DiagnosticCollector:
         self._collected: dict[Diagnostic, None] = {}
 
     def add(self, line: int, column: int, message: str) -> None:
-        """Add a diagnostic. If an alias repeats a wrong value, its diagnostic is added once."""
+        """Add a diagnostic. If an alias repeats a wrong value, its diagnostic is added once.
+
+        Raise `TooManyMistakes` if the limit is reached.
+        """
         self._collected[Diagnostic(self.file, line, column, message)] = None
         if self._limit is not None and len(self._collected) >= self._limit:
             raise TooManyMistakes

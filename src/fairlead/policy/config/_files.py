@@ -56,6 +56,7 @@ def find_policy_files(
 ) -> tuple[PolicyFile, ...]:
     """Return the files that apply in `cwd` and to `projects`, nearest first. The user-wide file is the last.
 
+    `projects` are further folders. `config_home` is the folder of the user-wide file, if not the default.
     `also_deleted`: include deleted files whose last good version is cached.
     """
     return find_files(FolderSearch(policy_cache_folder() if also_deleted else ""), cwd, projects, config_home)
@@ -121,7 +122,10 @@ def _read_files(files: Sequence[PolicyFile]) -> LoadedPolicy:
 
 
 def read_layer(file: str, folder: str | None = None) -> Layer:
-    """Read the current version of a file. Its patterns are relative to `folder`, by default the folder of the file."""
+    """Read the current version of a file. Raises `PolicyError` if it is not valid.
+
+    Its patterns are relative to `folder`, by default the folder of the file.
+    """
     own = os.path.dirname(os.path.abspath(file)) if folder is None else folder
     contents = _read(file)
     return layer_of(file, own, contents.document, contents.digest)
@@ -167,7 +171,10 @@ def load_files(
     may_wait: bool = True,
     optional: frozenset[PolicyFile] = frozenset(),
 ) -> LoadedPolicy:
-    """Load some files as `load_policy` does. Broken files that are in `optional` are left out."""
+    """Load some files as `load_policy` does.
+
+    A file in `optional` that cannot be loaded is left out, and its first mistake is in `unreadable`.
+    """
     layers: list[Layer] = []
     warnings: list[str] = []
     mistakes: list[Diagnostic] = []
@@ -205,7 +212,7 @@ def without_repeated_commands(files: Sequence[PolicyFile], layers: Sequence[Laye
 
 
 def load_user_wide(*, config_home: str | None = None, clock: Callable[[], int] = time_ns) -> Policy:
-    """Load only the user-wide file. If it is broken, load its last good version.
+    """Load only the user-wide file, or the defaults if there is none. If it is broken, load its last good version.
 
     Raises `PolicyError` if there is no such version. The file patterns have no meaning, as they have no base folder.
     """
@@ -338,7 +345,10 @@ Guards are compiled once for each layer object, so equal variants must be the sa
 
 
 def variant_of(layer: Layer, *, trusted: bool | None = None, runs_commands: bool | None = None) -> Layer:
-    """Return a layer with other values of `trusted` and `runs_commands`. Equal calls return the same object."""
+    """Return a layer with other values of `trusted` and `runs_commands`; `None`: unchanged.
+
+    Equal calls return the same object.
+    """
     trusted = layer.trusted if trusted is None else trusted
     runs_commands = layer.runs_commands if runs_commands is None else runs_commands
     if (trusted, runs_commands) == (layer.trusted, layer.runs_commands):

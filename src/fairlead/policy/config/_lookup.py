@@ -42,10 +42,11 @@ class FolderContents(Struct, frozen=True):
     """The contents of a folder that matter for the lookup."""
 
     policy: str | None = None
+    """The path of its policy file; `None` if it has none."""
     is_repository: bool = False
     """It has a `.git`, so it is the root of a repository or worktree."""
     main_checkout: str | None = None
-    """The root of the main checkout, if the folder is the root of a worktree."""
+    """The root of the main checkout, if the folder is the root of a worktree; else `None`."""
 
     def is_current(self, folder: str) -> bool:
         """Return whether a changed folder still has these contents; `False` if only a search can tell."""
@@ -77,11 +78,14 @@ class PoliciesAbove(Struct, frozen=True):
 
     files: tuple[PolicyFile, ...] = ()
     root: str | None = None
-    """The nearest folder with a policy, or else the root of the repository."""
+    """The nearest folder with a policy, or else the root of the repository; `None` if there is neither."""
 
 
 class FolderSearch:
-    """Searches folders for policy files. With a `cache`, also for files that were deleted after they decided events."""
+    """Searches folders for policy files.
+
+    With the folder of a disk cache, files that were deleted after they decided events are found, too.
+    """
 
     def __init__(self, cache: str = "") -> None:
         self._cache = cache
@@ -155,7 +159,10 @@ _cached: dict[tuple[str, str], tuple[tuple[int, int], FolderContents]] = {}
 
 
 def exists(file: str) -> bool:
-    """Return whether a file exists. A broken link counts, so that a missing policy is reported."""
+    """Return whether a file exists. A broken link counts, so that a missing policy is reported.
+
+    Raise `PolicyError` if that cannot be found out.
+    """
     try:
         os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -194,7 +201,10 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def _change_time(folder: str) -> int:
-    """Return the time when a file in a folder was last created, renamed or deleted."""
+    """Return the time when a file in a folder was last created, renamed or deleted, in nanoseconds.
+
+    Return `_MISSING` if the folder does not exist, and `_UNKNOWN` if its time cannot be read.
+    """
     try:
         return os.stat(folder).st_ctime_ns
     except (FileNotFoundError, NotADirectoryError):
@@ -207,7 +217,7 @@ def _change_time(folder: str) -> int:
 
 
 def _main_checkout(git: str, worktree: str) -> str | None:
-    """Return the root of the main checkout that the `.git` file of a worktree refers to.
+    """Return the root of the main checkout that the `.git` file of a worktree refers to; `None` if there is none.
 
     git's folder for the worktree must refer back to it, because a `.git` file alone could name any repository.
     """

@@ -88,17 +88,21 @@ class _Entry:
 
 
 class _Watching:
-    """The watch of this process, if it has one, and what it said to events that share their lookups."""
+    """The watch of this process, and its last answer to events that share their lookups."""
 
     watch: FolderWatch | None = None
+    """`None` if the folders are not watched."""
     generation = 0
-    """The generation of the watch when it was last asked for shared lookups."""
+    """The last answer: a number that differs once anything has changed in the watched folders."""
     asked_for: dict[str, Stamp] | None = None
-    """The shared lookups that it was asked for."""
+    """The `SharedLookups.stamps` of the events for which the watch was asked last."""
 
 
 def watch_folders() -> None:
-    """Watch the folders of policies from now on, if the system can. Only one thread may use `is_watching`."""
+    """Watch the folders of policies from now on, if the system can.
+
+    Only one thread may call `get_cached_policy` with `is_watching`.
+    """
     if not sys.platform.startswith("linux"):
         return
     from fairlead.policy.paths._folder_watch import FolderWatch
@@ -110,18 +114,18 @@ def watch_folders() -> None:
 
 
 class SharedLookups:
-    """The lookups that several events share which have all arrived already: each file and folder is looked up once.
+    """Lookups of files and folders that events share, so that each path is looked up once for all of them.
 
-    A change that was made before an event arrived was also made before the lookup, so each event sees it. The event
-    loop handles such events in one go: it sets `stamps` before, and resets it after. Events that a thread decides
-    meanwhile have arrived before, too.
+    Only events that have already arrived share lookups: a change that was made before an event arrived was also made
+    before the lookup, so each event sees it. The event loop sets `stamps` before it handles such events, and resets it
+    after them. The events that threads decide meanwhile use it as well, because they have arrived earlier.
     """
 
     __slots__ = ("stamps",)
 
     def __init__(self) -> None:
         self.stamps: dict[str, Stamp] | None = None
-        """What was looked up, by path; `None` if each event has to look for itself."""
+        """Path → the stamp that was looked up; `None` if no lookups are shared."""
 
 
 shared_lookups = SharedLookups()
@@ -133,10 +137,10 @@ _entries: dict[Hashable, _Entry] = {}
 def get_cached_policy(
     key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False
 ) -> LoadedPolicy | None:
-    """Return a cached policy, if nothing that it depends on has changed.
+    """Return a cached policy; `None` if there is none, or if anything that it depends on has changed.
 
-    `known` are statuses of files and folders that were just looked up. `is_watching`: ask the watch of the folders,
-    which only the event loop may do.
+    `known` has paths that were just looked up: path → its `os.stat_result`; `None` if it does not exist. Other values
+    are ignored. `is_watching`: ask the watch of the folders, which only the event loop may do.
     """
     entry = _entries.get(key)
     if entry is None:
@@ -157,7 +161,7 @@ def get_cached_policy(
 
 
 def _generation(watch: FolderWatch, stamps: dict[str, Stamp] | None) -> int:
-    """Return the generation of the watch. Events that share their lookups ask the watch once, too."""
+    """Return the generation of the watch, which is asked only once for all events that share their lookups."""
     if stamps is None:
         return watch.generation()
     if _Watching.asked_for is not stamps:

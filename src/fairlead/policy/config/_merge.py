@@ -60,7 +60,7 @@ def _loosens(layer: Layer, before: Policy, name: str) -> bool:
 
 
 def _tightened(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the rules of another document that are stricter or additional."""
+    """Return a copy of `document` with those rules of `given` that are stricter or additional."""
     ours, theirs = _pre_tool_use(document), _pre_tool_use(given)
     section: dict[str, Any] = dict(ours)
     for name in _GUARDS:

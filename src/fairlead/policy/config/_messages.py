@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fairlead.policy.config._yaml_nodes import Node
 
     Path = tuple[Any, str | int] | None
-    """The path of a value in the document: the path of its parent, and its key or index there."""
+    """The path of a value: the path of its parent, and its key or index there. `None` is the whole document."""
 
 MAX_QUOTED = 40
 """The maximum number of characters of a value that a message quotes."""
@@ -81,7 +81,10 @@ def _range(kind: inspect.IntType) -> str:
 
 
 def unknown_key(name: str, known: list[str], path: Path, closest: str | None, advice: str | None) -> str:
-    """Return the message about an unknown key; `closest` is the key that was probably meant."""
+    """Return the message about an unknown key.
+
+    `closest` is the key that was probably meant. `advice` says what to do, and replaces any other suggestion.
+    """
     text = advice or (f"did you mean `{closest}`?" if closest else f"the keys here are {list_keys(known)}")
     return f"unknown key `{shorten(name)}`{format_path(path, ' in ')}; {text}"
 

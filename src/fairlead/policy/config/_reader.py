@@ -1,6 +1,6 @@
 """Parses the text of a policy file to a `Policy`, or to all mistakes in it. Opens no file.
 
-The types define what is valid; the YAML nodes have the position of each value. Both are walked together.
+The types define what is valid, and the YAML nodes have the position of each value: each node is read by its type.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _must_be_pattern(kind: inspect.DictType) -> bool:
 
 
 class _Walker:
-    """Walks nodes and types together, and records mistakes. A wrong value is read as `None`, which is never used."""
+    """Reads each node by its type, and records mistakes. A wrong value is read as `None`, which is never used."""
 
     def __init__(self, file: str) -> None:
         self.mistakes = DiagnosticCollector(file)

@@ -161,11 +161,11 @@ _MOVED_KEYS: dict[type, dict[str, str]] = {
         "rules": "its keys are in `preToolUse` now",
     },
 }
-"""Keys of earlier versions of conclaude, or of another file."""
+"""Type → a key of earlier versions of conclaude, or of another file → what to write instead."""
 
 
 def closest_key(name: str, known: Sequence[str], owner: type) -> str | None:
-    """Return the key that was probably meant."""
+    """Return the key that was probably meant; `None` if no key is similar."""
     folded = _folded(name)
     for base in owner.__mro__:
         if folded in _KEY_SYNONYMS.get(base, {}):

@@ -377,7 +377,7 @@ class Layer(Struct, frozen=True):
     runs_commands: bool = True
     """Whether its commands run if it is trusted: not if they would run twice, in a worktree and its main checkout."""
     digest: str = ""
-    """SHA-256 of the file's bytes, if it was read from a file."""
+    """SHA-256 of the file's bytes; "" if it was not read from a file."""
 
     @property
     def is_conclaude(self) -> bool:

@@ -1,7 +1,7 @@
 """Checks of the texts in a policy (globs, regular expressions, names of events), and hints on valid entries.
 
-A check takes a text and returns the mistake in it, with a correction, or `None`. A hint is about an entry that is
-valid, but probably a mistake.
+A check takes a text and returns the mistake in it, with a correction, or `None`. For a text that is valid, but probably
+a mistake, it returns an `Advice`. The functions in `HINTS` do the same for entries.
 """
 
 from __future__ import annotations

@@ -50,10 +50,11 @@ class Node(msgspec.Struct):
     size: int = 1
     """The number of values in it, itself and the values of its aliases included."""
     height: int = 1
+    """The number of nested levels; 1 for a plain value."""
 
 
 def compose(text: str, file: str) -> Node | None:
-    """Parse the only document of a file; `None` if the file is empty."""
+    """Parse the only document of a file; `None` if the file is empty. Raise `PolicyError` if it cannot be parsed."""
     import yaml
 
     _refuse_unprintable(text, file)

@@ -47,7 +47,7 @@ class FileCheck(NamedTuple):
     """What git does with the file, for the message."""
     check: CheckFile
     wanted: Callable[[str, str], bool]
-    """Returns whether a file of a working tree has to be checked."""
+    """Gets the root of a working tree and a path in it, and returns whether that file has to be checked."""
     cache: Cache
     reads: bool = False
 
@@ -76,7 +76,7 @@ class GitCheck:
         self._written: set[str] = set()
 
     def _read_files(self) -> None:
-        """Collect the other files that the command writes: patches, and files in git's folder."""
+        """Record which files the command writes without git: patches, and files in git's folder."""
         files = self._analysis.files
         self._changes_git = any(
             access.mode not in {"read", "list"} and "/.git/" in f"/{access.path}" for access in files
@@ -149,7 +149,7 @@ class GitCheck:
 
 
 def located(root: str, path: str, note: str) -> ResolvedPath:
-    """Return a file of a working tree, with a note for the message."""
+    """Return a file of a working tree, with a note for the message in `given`."""
     target = resolve(f"{root}/{path}", root)
     target.given = f"{path} ({note})"
     return target
@@ -171,7 +171,7 @@ def git_process(evaluation: Evaluation, command: GitCommand, folder: str, deadli
 
 
 def expand(evaluation: Evaluation, analysis: Analysis) -> Analysis:
-    """Return an analysis with aliases expanded, and with the files that calls outside of a repository name."""
+    """Return an analysis with git's aliases expanded, and with the files of calls outside of a repository."""
     pending = analysis.git
     for _ in range(_MAX_ALIASES):
         aliases = {command: script for command in pending if (script := _alias(evaluation, command))}
@@ -198,7 +198,7 @@ def _is_in_repository(evaluation: Evaluation, command: GitCommand) -> bool:
 
 
 def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
-    """Return the script of an alias; `None` if the name is a subcommand of git, or a program."""
+    """Return the script of an alias; `None` if the call uses none. If git cannot be asked, a question is added."""
     if command.name in OWN_COMMANDS or not _ALIAS.fullmatch(command.name):
         return None
     folder = folder_of(evaluation, command)

@@ -21,7 +21,10 @@ _EVERYTHING: Final = (":/",)
 
 
 class GitCall:
-    """One call of git, with the repository state that the earlier calls of the command leave."""
+    """One call of git, with the repository state that the earlier calls of the command leave.
+
+    Methods raise `NotKnown` if their result is only known when the command runs.
+    """
 
     def __init__(self, command: GitCommand, repository: Repository, state: RepositoryState) -> None:
         self.command = command
@@ -29,7 +32,10 @@ class GitCall:
         self.state = state
 
     def parse(self, letters: str = "", valued: str = "", flags: str = "", skip: int = 0) -> GitArguments:
-        """Parse the arguments after the first `skip`. If a path is not known, the result has all paths."""
+        """Parse the arguments after the first `skip`, as `parse_git` does.
+
+        If a path is only known when the command runs, the result has all paths.
+        """
         opts = parse_git(self.command.args[skip:], letters, valued, flags)
         if self.command.unknown and opts.paths and any(map(_is_unknown, opts.paths)):
             return opts._replace(paths=list(_EVERYTHING))
@@ -53,7 +59,10 @@ class GitCall:
         return self.state.candidates(revision)
 
     def variants(self) -> Iterator[GitCall]:
-        """Yield the call once for each commit that an earlier call may print: `git show $(git rev-parse x)`."""
+        """Yield the call once for each commit that an earlier call may print: `git show $(git rev-parse x)`.
+
+        A call that uses no such commit is yielded unchanged.
+        """
         args = self.command.args
         if not any(HASH in arg or NAME in arg for arg in args):
             yield self
@@ -114,7 +123,10 @@ class GitCall:
             yield from (change.path for change in self.repository.compared(tree) if change.old is None)
 
     def switch(self, revision: str, *, force: bool = False) -> Iterator[str]:
-        """Yield the files that differ in another commit, and record that it is checked out."""
+        """Yield the files that differ in another commit, and record that it is checked out.
+
+        With `force`, also the files that only differ on the disk.
+        """
         targets = self.commits(revision)
         heads = [] if force or self.state.changed or self.state.commits else self.heads()
         for target in targets:
@@ -291,7 +303,7 @@ def _stash_push(call: GitCall, *, skip: int, has_paths: bool) -> Iterator[str]:
 
 
 def _stash_apply(call: GitCall, word: str) -> Iterator[str]:
-    """Yield the files of an existing stash. A stash that this command creates contains no changed protected file."""
+    """Yield the files that applying an existing stash changes. A stash made by this command changes none to check."""
     for name in call.state.stashes(word):
         stash, base, untracked = call.repository.resolve([name, f"{name}^1", f"{name}^3"])
         if stash is None or base is None:

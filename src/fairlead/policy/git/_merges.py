@@ -103,7 +103,7 @@ def _rebase(call: GitCall) -> Iterator[str]:
 
 
 def _replayed(call: GitCall, revision: str) -> Iterator[str]:
-    """Yield the files that differ from the new base of a rebase, which may drop some commits."""
+    """Yield the files that differ in the new base of a rebase. Commits that change them back may be dropped."""
     onto, _, _ = revision.partition("...")
     targets = call.commits(onto)
     for target in targets:
@@ -306,7 +306,7 @@ def _fetch(call: GitCall) -> Iterator[str]:
 
 
 def _set_reference(call: GitCall) -> Iterator[str]:
-    """Record a branch or tag that is created, moved or renamed."""
+    """Yield nothing. Record a branch or tag that is created, moved or renamed."""
     opts = call.parse(
         "umF", "set-upstream-to message file contains no-contains merged= no-merged= sort format points-at"
     )
@@ -334,7 +334,7 @@ def _symbolic_ref(call: GitCall) -> Iterator[str]:
 
 
 def _print(call: GitCall) -> Iterator[str]:
-    """Record the commits that a call prints."""
+    """Yield nothing. Record the commits that a call prints."""
     opts = call.parse("", "short= abbrev-ref= abbrev= match exclude format= max-count")
     name, words = call.command.name, opts.words
     if name == "merge-base":

@@ -61,7 +61,7 @@ class Deadline:
 
     @property
     def end(self) -> float:
-        """The deadline on the monotonic clock, which starts at the first access."""
+        """The deadline on the monotonic clock: `TIMEOUT` seconds after the first access."""
         if self._end is None:
             self._end = monotonic() + TIMEOUT
         return self._end
@@ -73,7 +73,7 @@ class GitProcess:
     def __init__(self, folder: str, options: Sequence[str], deadline: Deadline, *, may_wait: bool = True) -> None:
         self.folder = folder
         self.may_wait = may_wait
-        """Whether this thread may wait for git. If not, only what is cached is known."""
+        """Whether this thread may wait for git. If not, `run` raises `NeedsThread`."""
         self.options = tuple(option for option in options if not option.startswith("--index-file="))
         index = [option.partition("=")[2] for option in options if option.startswith("--index-file=")]
         self.index_file = os.path.join(folder, index[-1]) if index else None
@@ -114,7 +114,7 @@ class GitProcess:
             raise NeedsThread
 
     def lines(self, *args: str, stdin: bytes = b"") -> list[str]:
-        """Return the fields of an output, each of which ends with a NUL."""
+        """Return the fields of git's output, each of which ends with a NUL; empty if `run` returns `None`."""
         output = self.run(*args, stdin=stdin) or b""
         return [os.fsdecode(field) for field in output.split(b"\0")[:-1]]
 

@@ -48,7 +48,7 @@ def _shows_patch(opts: GitArguments, *, default: bool) -> bool:
 
 
 def _object_path(call: GitCall, word: str) -> str | None:
-    """Return the path of `REVISION:path` or `:path`; `None` if the word is a revision."""
+    """Return the path of `REVISION:path` or `:path`, relative to the root; `None` if the word is a revision."""
     if word.startswith((":/", ":(", ":!", ":^")) or ":" not in word or "@{" in word.rpartition(":")[2]:
         return None
     path = word.partition(":")[2]
@@ -83,7 +83,10 @@ def _shown_commit(call: GitCall, commit: str, paths: Sequence[str] = ()) -> Iter
 
 
 def _names_of(call: GitCall, blob: str) -> Iterator[str]:
-    """Yield the wanted names that a blob has in the index or in any commit. Raise `NotKnown` if it has no name."""
+    """Yield the files to check that have a blob as their contents, in the index or in any commit.
+
+    Raise `NotKnown` if the blob belongs to no file.
+    """
     repository = call.repository
     yield from (path for path, entries in repository.index().items() if any(entry.oid == blob for entry in entries))
     names = repository.process.lines("log", "--all", "--format=", "--name-only", "-z", "-m", f"--find-object={blob}")

@@ -139,7 +139,7 @@ class Repository:
     # -- revisions -------------------------------------------------------------------------------------
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
-        """Return the id of each revision; `None` for a revision that does not exist."""
+        """Return for each revision the id of its commit, or with `kind` of its tree or blob; `None` if it has none."""
         # Everything after `:/` is the message of a commit, so a suffix would be part of the message.
         revisions = [self._look_up([name])[0][0] if name.startswith(":/") else name for name in revisions]
         # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
@@ -149,7 +149,7 @@ class Repository:
         return [line[0] if len(line) > 1 and line[-1] == kind else None for line in objects]
 
     def all_exist(self, revisions: Sequence[str]) -> bool:
-        """Return whether all of some revisions name objects."""
+        """Return whether each of the revisions names an object."""
         return all(line[-1] in {"commit", "tree", "blob", "tag"} for line in self._look_up(revisions))
 
     def _look_up(self, names: Sequence[str]) -> list[list[str]]:
@@ -169,7 +169,7 @@ class Repository:
         return [self._objects[name] for name in names]
 
     def merge_bases(self, first: str, second: str) -> tuple[str, ...]:
-        """Return the best common ancestors of two commits."""
+        """Return the best common ancestors of two commits; empty if they have none."""
 
         def query() -> tuple[str, ...]:
             output = self.process.run("merge-base", "--all", first, second, may_fail=True)
@@ -178,12 +178,12 @@ class Repository:
         return self._cached(("bases", first, second), query)
 
     def branch(self) -> str | None:
-        """Return the branch that is checked out."""
+        """Return the branch that is checked out; `None` if a commit is checked out without one."""
         head = self.file("HEAD") or ""
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
 
     def file(self, *names: str) -> str | None:
-        """Return the text of the first of some files in git's folder that exists."""
+        """Return the text of the first of some files in git's folder that can be read; `None` if none can."""
         for name in names:
             try:
                 with open(f"{self.git_folder}/{name}", encoding="utf-8", errors="replace") as file:
@@ -199,7 +199,7 @@ class Repository:
         return _EMPTY_TREES[64 if len(like) == 64 else 40]  # noqa: PLR2004 - hexadecimal digits of SHA-256
 
     def between(self, old: str, new: str, paths: Sequence[str] = ()) -> tuple[TreeChange, ...]:
-        """Return the wanted files that differ between two trees or commits."""
+        """Return the files to check that differ between two trees or commits."""
 
         def query() -> tuple[TreeChange, ...]:
             return self._changes(self.process.lines("diff-tree", "-r", *_RAW, old, new, "--", *paths))
@@ -207,7 +207,7 @@ class Repository:
         return self._cached(("between", old, new, *paths), query)
 
     def compared(self, tree: str, paths: Sequence[str] = ()) -> tuple[TreeChange, ...]:
-        """Return the wanted files that differ between a tree and the index, which is `new`."""
+        """Return the files to check that differ between a tree (`old`) and the index (`new`)."""
 
         def query() -> tuple[TreeChange, ...]:
             return self._changes(self.process.lines("diff-index", "--cached", *_RAW, tree, "--", *paths))
@@ -215,7 +215,7 @@ class Repository:
         return self._cached(("compared", tree, *self._index_version(), *paths), query)
 
     def index(self, paths: Sequence[str] = ()) -> dict[str, list[TreeEntry]]:
-        """Return the wanted files of the index; a file with a conflict has several entries."""
+        """Return the files to check in the index, with their entries; a file with a conflict has several."""
 
         def query() -> dict[str, list[TreeEntry]]:
             entries: dict[str, list[TreeEntry]] = {}
@@ -229,12 +229,12 @@ class Repository:
         return self._cached(("index", *self._index_version(), *paths), query)
 
     def untracked(self, options: Iterable[str], paths: Sequence[str] = ()) -> list[str]:
-        """Return the wanted files that the index does not have."""
+        """Return the files to check that the index does not have. `options` are those of `git ls-files`."""
         listed = self.process.lines("ls-files", "--others", "-z", "--full-name", *options, "--", *paths)
         return [path for path in listed if self.wanted(path)]
 
     def in_history(self, options: Sequence[str], paths: Sequence[str] = ()) -> list[str]:
-        """Return the wanted files that some commits changed."""
+        """Return the files to check that some commits changed. `options` select the commits, as in `git log`."""
         formats = ("--format=", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "-m")
         output = self.process.run("log", *formats, *options, "--", *paths) or b""
         listed = dict.fromkeys(output.replace(b"\n", b"\0").split(b"\0"))

@@ -57,7 +57,7 @@ class RepositoryState:
         self._references.setdefault(name, []).extend(self.candidates(revision))
 
     def set_head(self, commits: list[str], branch: str | None = None) -> None:
-        """Record that another commit is checked out, or that the branch was reset to it."""
+        """Record that one of `commits` may be checked out now, as `branch` or by a reset of the branch before."""
         self.heads += [commit for commit in commits if commit not in self.heads]
         if branch:
             self.branches.add(branch)
@@ -67,7 +67,10 @@ class RepositoryState:
         return self.heads == ["HEAD"] and not self.commits
 
     def candidates(self, revision: str) -> list[str]:
-        """Return the existing revisions that a revision may refer to after the earlier calls."""
+        """Return the existing revisions that a revision may refer to after the earlier calls.
+
+        Raise `NotKnown` if they changed too much to tell.
+        """
         if self.is_unpredictable:
             raise NotKnown("an earlier part of the command changes the index or the references of git")
         if revision == "-":
@@ -93,7 +96,10 @@ class RepositoryState:
         return [f"{head}~{back}" for head in self.heads for back in range(first, steps + 1)]
 
     def stashes(self, word: str) -> list[str]:
-        """Return the existing stashes that a name may refer to after the earlier calls."""
+        """Return the existing stashes that a name may refer to after the earlier calls.
+
+        Raise `NotKnown` if they changed too much to tell.
+        """
         if self.is_unpredictable:
             raise NotKnown("an earlier part of the command changes the stashes of git")
         number = word if word.isdigit() else word.removeprefix("stash@{").removesuffix("}")

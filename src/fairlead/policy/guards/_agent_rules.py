@@ -1,4 +1,4 @@
-"""The rules on starting subagents. The client cannot stop a subagent that starts, so the tool call is blocked."""
+"""The rules on starting subagents. The client cannot stop a subagent that is starting, so the call is blocked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AgentRules:
-    """The denied types of subagents."""
+    """The rules of all layers that deny types of subagents."""
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self._rules = [
@@ -28,7 +28,7 @@ class AgentRules:
         ]
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
-        """Return why this call may not start its subagent; `None` if it may."""
+        """Return why this call may not start its subagent; `None` if it may, or if it starts none."""
         if not self._rules or call.subagent is None:
             return None
         kind = call.subagent.type

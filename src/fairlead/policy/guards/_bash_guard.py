@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 3
 """The maximum number of patterns of a list that a question names."""
 _MAKES_FILES = frozenset({"mkfifo", "mknod"})
-"""Programs that create something other than a folder."""
+"""Programs that have the access mode `create`, but create no folder."""
 _LEAVE_OUT = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep"), "--exclude='{}'"),
     **dict.fromkeys(("rg", "ripgrep"), "-g '!{}'"),
@@ -33,9 +33,9 @@ _LEAVE_OUT = {
     "rsync": "--exclude='{}'",
     "zip": "-x '*{}'",
 }
-"""Program → the option with which its search leaves a file out."""
+"""Program → the option with which its search leaves a file out. `{}` stands for the file's name."""
 _SETS_VARIABLES = frozenset({"source", "."})
-"""Programs that load variables from a file. A script of the project that does so does not show the file."""
+"""Programs that load variables from a file. Allowed in scripts of the project, because they do not show the file."""
 
 
 class BashGuard:
@@ -52,7 +52,10 @@ class BashGuard:
         self.git = git
 
     def check(self, evaluation: Evaluation, command: str) -> str | None:
-        """Return why a command is blocked. Parts that are only known at run time are added to `evaluation.unknowns`."""
+        """Return why a command is blocked; `None` if it is not.
+
+        Parts that are only known at run time are added to `evaluation.unknowns`.
+        """
         from fairlead.policy.bash._analysis import analyse
         from fairlead.policy.bash._context import AnalysisContext
 
@@ -199,7 +202,7 @@ class BashGuard:
 
 
 def _file_rules_text(files: FileRules, own: ProtectedOwnFiles | None) -> list[str]:
-    """Return the rules on files, with their first patterns."""
+    """Return the lists of file rules, each as text with its first patterns; without rules, `protectOwnFiles` if set."""
     lists = {"uneditableFiles": files.uneditable, "unreadableFiles": files.unreadable}
     texts = []
     for setting, entries in lists.items():
@@ -216,7 +219,7 @@ def _redirected(analysis: Analysis) -> list[str]:
 
 
 def _is_plain(selection: Selection) -> bool:
-    """Return whether a search leaves out the files that ripgrep skips by default. It was then not meant for those."""
+    """Return whether a search leaves out hidden and ignored files, as ripgrep does by default."""
     return {"hidden", "ignored"} <= {*selection.skips}
 
 

@@ -34,7 +34,7 @@ _INTERPRETERS: Final = {
     "awk": "awk",
     "": "python3 -c",
 }
-"""Language → a command that runs its code, to which the analysis of commands is applied."""
+"""Language → a command that runs its code, which is analysed like any other. `""` is an unknown language."""
 _MENTIONING: Final = frozenset({"", "sql"})
 """Languages whose code is only searched for paths."""
 _LITERAL: Final = r"'([^'\n]{1,4096})'|\"([^\"\n]{1,4096})\""
@@ -53,7 +53,10 @@ class CallGuard:
         self._shell = shell
 
     def check(self, evaluation: Evaluation, call: ToolCall) -> str | None:
-        """Return why a call is blocked. Parts that are only known at run time are added to `evaluation.unknowns`."""
+        """Return why a call is blocked; `None` if it is not.
+
+        Parts that are only known at run time are added to `evaluation.unknowns`.
+        """
         blocked = None
         if call.command is not None:
             blocked = self._check_command(evaluation, call.command, call.folder)
@@ -125,7 +128,10 @@ class CallGuard:
         return blocked
 
     def _check_below(self, evaluation: Evaluation, access: PathAccess, target: ResolvedPath) -> str | None:
-        """Check a search below a folder. A tool that can leave files out does so, and is not blocked."""
+        """Return why a search below a folder is blocked; `None` if it is not.
+
+        A tool that can leave files out is not blocked: the globs of these files are added to `evaluation.leaves_out`.
+        """
         known = len(evaluation.unknowns)
         blocked = self._files.unreadable.check_below(evaluation, target, Selection(access.among))
         if blocked is None and len(evaluation.unknowns) == known:
@@ -188,7 +194,10 @@ class CallGuard:
 
 
 def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPath]:
-    """Return the file of an access, and the files that its pattern matches."""
+    """Return the path of an access, also with its variables expanded, and the files that it matches as a pattern.
+
+    If these are too many, a question is added instead.
+    """
     target = evaluation.paths.resolve(access.path)
     if "$" in access.path:
         expanded = re.sub(_VARIABLE, lambda name: _variable(name[1] or "", evaluation.cwd), access.path)
@@ -203,14 +212,18 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
 
 
 def _variable(name: str, cwd: str) -> str:
-    """Return the folder that a tool may substitute for a variable; "" for another `$`."""
+    """Return the folder that a tool may substitute for a variable; "" if there is no name after the `$`."""
     if not name:
         return ""
     return os.path.expanduser("~") if name == "HOME" else cwd
 
 
 def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[_Access]:
-    """Return the accesses, with the files and folders that a copy or a move writes as its destinations."""
+    """Return the accesses with the destinations that a copy or a move really writes.
+
+    A destination that is a folder is replaced by the paths that the sources get in it. Any other destination is created
+    as a folder if a source is one.
+    """
     sources = [target for access, target in accesses if access.mode in {"read", "move"}]
     if not sources:
         return accesses

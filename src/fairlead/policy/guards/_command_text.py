@@ -21,7 +21,7 @@ _WITH_COMMANDS = frozenset(
         *("podman", "poetry", "pulumi", "systemctl", "terraform", "tofu", "uv", "yarn"),
     }
 )
-"""Programs whose first operand is a command, behind which options may stand anywhere."""
+"""Programs whose first operand is a command. Options may stand anywhere after it."""
 _MAX_LEADING = 4
 """The maximum number of options with a value before the first operand."""
 _MAX_VARIED = 40
@@ -29,7 +29,7 @@ _MAX_VARIED = 40
 
 
 class CommandText:
-    """The texts of one command. An allow rule must match one of `exact`; a deny rule may match one of `loose`."""
+    """The texts of one command. Allow rules are compared with those in `exact`, other rules with those in `loose`."""
 
     __slots__ = ("_words", "exact", "implied", "loose", "program")
 
@@ -56,7 +56,7 @@ class CommandText:
             self.loose = (*self.exact, *self.loose)
 
     def add_moved_options(self) -> None:
-        """Add the texts in which the options of the command are in other places."""
+        """Add to `loose` the texts in which the options of the command are in other places."""
         if self._words:
             self.loose = (*self.loose, *_with_moved_options(self.program, self._words[1:]))
             self._words = ()

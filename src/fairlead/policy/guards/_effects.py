@@ -47,7 +47,7 @@ class CallEffects(Struct, frozen=True):
 
 
 def call_effects(event: PreToolUse) -> CallEffects:
-    """Return the effects of a call."""
+    """Return the effects of a call that has not run. Scripts that it would run are read from the disk."""
     call = client_named(event.client).tool_call(event.tool_name, event.tool_input)
     folder = os.path.join(event.cwd or "/", call.folder)
     named: dict[str, dict[str, None]] = {}
@@ -80,7 +80,7 @@ def _add_files(named: dict[str, dict[str, None]], analysis: Analysis, paths: Pat
 
 
 def _is_certain(access: FileAccess, paths: PathResolver) -> bool:
-    """Return whether an access happens, by the folders that exist now. A literal in code may not be a path."""
+    """Return whether an access happens, judged by the files that exist now. A literal in code may not be a path."""
     if access.if_folder is not None and not paths.resolve(access.if_folder).is_folder:
         return False
     if access.unless_folder is not None and paths.resolve(access.unless_folder).is_folder:

@@ -50,7 +50,7 @@ class GuardResult(Struct, frozen=True):
 
 
 class _InFolder:
-    """A context manager in which an evaluation is in another folder."""
+    """A context manager in which an evaluation resolves paths in another folder."""
 
     def __init__(self, evaluation: Evaluation, folder: str) -> None:
         self._evaluation = evaluation
@@ -80,7 +80,7 @@ class Evaluation:
         self.may_wait = may_wait
         """Whether a check may wait for a process; if not, it raises `NeedsThread`."""
         self.tool_alias = tool_alias or tool
-        """Another name of the tool, which rules may have too."""
+        """Another name of the tool, by which rules may name it; by default the same."""
         self.has_command = False
         self.leaves_out: dict[str, None] | None = None
         """Globs of files that a search has to leave out; `None` if the tool cannot leave any out."""
@@ -97,7 +97,7 @@ class Evaluation:
         self.rules_at_risk: list[str] = []
         """The rules that the unknown parts of the call may break."""
         self.changed_folders: dict[str, None] = {}
-        """The folders that the call changes as such, or below."""
+        """The folders that the call changes, or in which it changes files."""
         self.changes: list[FileChange] = []
         """What the call changes. Not complete if a rule has blocked it: checking ends there."""
 
@@ -123,7 +123,10 @@ class Evaluation:
                 self.unknowns.append(f"the policy in {error.file.rpartition('/')[0]} cannot be read ({error})")
 
     def add_match(self, missed: RuleCheck, why: str, action: Literal["block", "warn"], message: str) -> str | None:
-        """Record that a rule matched; return the message if it blocks."""
+        """Record that a rule matched; return the message if it blocks, or `None` if it only warns.
+
+        `missed` is the check to record if the rule does not match.
+        """
         self.checks.append(replace(missed, matched=True, why=why))
         if action == "block":
             return message
@@ -135,7 +138,7 @@ class Evaluation:
     ) -> GuardResult:
         """Return the result: a block wins over open questions; warnings are always shown to the user.
 
-        `headless`: no person can be asked, so the client denies what should be asked.
+        `unparsable` is the answer to open questions. `headless`: no person can be asked, so the client denies instead.
         """
         output = NO_OPINION if blocked is None else HookOutput.deny(blocked)
         unknowns: tuple[str, ...] = ()

@@ -39,7 +39,7 @@ _MARKERS_IN_BYTES = tuple((marker.lower().encode(), marker) for marker in _MARKE
 _HEAD_LINES, _HEAD_BYTES = 100, 65536
 _MAX_CACHED = 1024
 _NO_GLOB = r"[\s\\]|^[!~]|^//|\.\./|^[^{]*,"
-"""Patterns that cannot be given to a search tool as one glob."""
+"""Matches in patterns that cannot be given to a search tool as one glob."""
 
 
 class FileRules:
@@ -56,7 +56,10 @@ class FileRules:
         self._settings = SettingsByFile(layers, path_layers)
 
     def check_edit(self, evaluation: Evaluation, target: ResolvedPath, *, adds: bool, writes: bool) -> str | None:
-        """Check a change. `adds`: the change creates a missing file. `writes`: it affects the contents."""
+        """Return why a file may not be changed; `None` if it may.
+
+        `adds`: the change creates a missing file. `writes`: it affects the contents.
+        """
         evaluation.start_subject(target.given)
         new = adds and not target.exists
         settings = self._settings.settings_for(target)
@@ -70,12 +73,12 @@ class FileRules:
         )
 
     def check_read(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check reading a file."""
+        """Return why a file may not be read; `None` if it may. Records the file as a subject."""
         evaluation.start_subject(target.given)
         return self.check_contents(evaluation, target)
 
     def check_contents(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check reading the contents of a file, under this name or another hard link."""
+        """Return why a file may not be read, by this name or that of another hard link; `None` if it may."""
         return self.unreadable.check(evaluation, target) or (
             self.unreadable.check_hard_links(evaluation, target) if target.links > 1 else None
         )
@@ -161,7 +164,7 @@ class ListedRule:
         return not is_reincluded(target, self.pattern, negated)
 
     def message(self, evaluation: Evaluation, path: str) -> str:
-        """Return the message if the rule matched."""
+        """Return the message for a file that the rule matches."""
         agent = "" if self._agent == "*" else f" (agent: {evaluation.agent})"
         if self._message is not None:
             return self._message + agent
@@ -189,7 +192,7 @@ class RuleList:
         return bool(self.rules) and self._any.may_match(target)
 
     def check(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Return why a file is blocked. Nearly always no rule matches."""
+        """Return why a file is blocked; `None` if it is not. Takes one test if no rule can match."""
         if not self.rules:
             return None
         if self._any.may_match(target):
@@ -198,7 +201,10 @@ class RuleList:
         return None
 
     def check_below(self, evaluation: Evaluation, folder: ResolvedPath, selection: Selection = ALL_FILES) -> str | None:
-        """Check the files below a folder. If there are too many, a question is added."""
+        """Return why a file below a folder is blocked; `None` if none is.
+
+        If there are too many files to check, a question is added to the evaluation.
+        """
         evaluation.paths.whole_folders[folder.real] = None
         near = self._near(evaluation, folder)
         if not near:
@@ -211,7 +217,7 @@ class RuleList:
         return self._first_of(evaluation, files, near, selected)
 
     def globs_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
-        """Return ripgrep's globs for the files below a folder that rules block; `None` if a rule has no such glob."""
+        """Return ripgrep's globs for the files below a folder that rules block; `None` if one has none."""
         patterns = [rule.pattern for rule in self._near(evaluation, folder) if rule.action == "block"]
         if any(pattern.loose or re.search(_NO_GLOB, pattern.text) for pattern in patterns):
             return None
@@ -224,7 +230,10 @@ class RuleList:
         return [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far] if far else near
 
     def check_hard_links(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check the other hard links to a file, wherever a pattern can match: all links are the same file."""
+        """Return why another hard link to a file is blocked; `None` if none is.
+
+        Links are searched for wherever a pattern can match.
+        """
         near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
         for folder, enters in self._link_folders() if near else ():
             if blocked := self._first_of(evaluation, other_hard_links(target, folder, enters), near):
@@ -232,7 +241,10 @@ class RuleList:
         return None
 
     def _link_folders(self) -> Iterator[tuple[ResolvedPath, Callable[[str], bool] | None]]:
-        """Yield the folders to search for hard links; for a pattern on the whole disk, the folders of the policies."""
+        """Yield the folders to search for hard links; for a pattern on the whole disk, the folders of the policies.
+
+        Each has a function that returns whether to enter a folder below it; `None` to enter all.
+        """
         for root in search_roots(rule.pattern for rule in self.rules):
             if root.folder != "/" or () not in root.prefixes:
                 yield resolve(root.folder, "/"), root.may_contain
@@ -278,7 +290,7 @@ def _may_contain(base: BaseFolder, folder: ResolvedPath) -> bool:
 
 
 def first_match(evaluation: Evaluation, target: ResolvedPath, rules: Iterable[ListedRule]) -> str | None:
-    """Check rules up to the first that blocks."""
+    """Return the message of the first rule that blocks a file; `None` if none does. Records each checked rule."""
     evaluation.start_subject(target.given)
     for rule in rules:
         if not rule.is_for(evaluation.agent) or not rule.matches(target, evaluation.agent):
@@ -334,7 +346,7 @@ _markers: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
 
 def _cached_marker(target: ResolvedPath) -> str | None:
-    """Return the marker of a file, which is read again only if it has changed."""
+    """Return the marker of a generator in a file; `None` if there is none. Reads the file only if it has changed."""
     cached = _markers.get(target.disk_path)
     if cached is None or not target.version or cached[0] != target.version:
         if len(_markers) >= _MAX_CACHED:

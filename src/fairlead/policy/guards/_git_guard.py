@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
         @property
         def version(self) -> int:
-            """A number that changes when other files are watched than before."""
+            """A number that changes whenever the set of watched files changes."""
 
         def __bool__(self) -> bool: ...
 
@@ -47,13 +47,13 @@ class GitGuard:
         self._file_checks: FileChecks | None = None
 
     def expand(self, evaluation: Evaluation, analysis: Analysis) -> Analysis:
-        """Return an analysis with aliases expanded, and with the files that calls outside of a repository name."""
+        """Return an analysis with git's aliases expanded, and with the files of calls outside of a repository."""
         from fairlead.policy.git._check import expand
 
         return expand(evaluation, analysis)
 
     def check(self, evaluation: Evaluation, analysis: Analysis) -> str | None:
-        """Return why a command is blocked because of its calls of git."""
+        """Return why a command is blocked because of its calls of git; `None` if it is not."""
         from fairlead.policy.git._check import FileChecks, GitCheck
 
         version = self._watched.version if self._watched is not None else 0
@@ -89,7 +89,7 @@ class GitGuard:
         return self.files.unreadable.may_match(_inside(root, path))
 
     def check_change(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check a file that git would change."""
+        """Return why git may not change a file; `None` if it may. Records the change in the evaluation."""
         evaluation.changes.append(FileChange(target))
         if self.own and (blocked := self.own.check(evaluation, target, whole=False)):
             return blocked
@@ -97,7 +97,7 @@ class GitGuard:
         return self.files.uneditable.check(evaluation, target)
 
     def check_patch(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Check a file that a patch would change or create."""
+        """Return why a patch may not write a file; `None` if it may. Records the change in the evaluation."""
         evaluation.changes.append(FileChange(target))
         if self.own and (blocked := self.own.check(evaluation, target, whole=False)):
             return blocked
@@ -105,6 +105,6 @@ class GitGuard:
 
 
 def _inside(root: str, path: str) -> ResolvedPath:
-    """Return a file of a working tree without looking it up: there are thousands of them."""
+    """Return a file of a working tree. Does not look at the disk, because there may be thousands of files."""
     name = f"{root}/{path}"
     return ResolvedPath(path, (name,), name, S_IFREG)

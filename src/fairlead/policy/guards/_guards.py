@@ -77,7 +77,7 @@ class Guards:
     ) -> GuardResult:
         """Check a tool call. Without `may_wait`, raises `NeedsThread` instead of reading a policy file or asking git.
 
-        The files that the call changes are added to `changes`.
+        The files that the call changes are added to `changes`. Raises `PolicyError` if a policy above a file is broken.
         """
         checks = self._checks
         headless = self._headless
@@ -106,7 +106,11 @@ class Guards:
         return checks
 
     def answer(self, event: Event, *, may_wait: bool = True, changes: list[FileChange] | None = None) -> HookOutput:
-        """Return the output for an event that guards decide. A guard that fails denies."""
+        """Return the output for a tool call or a permission request; for any other event, an empty one.
+
+        A guard that fails denies; in a process with the light structs, `NeedsMsgspec` is raised instead. Without
+        `may_wait`, `NeedsThread` is raised as by `check`.
+        """
         try:
             if isinstance(event, PreToolUse):
                 return self.check(event, may_wait=may_wait, changes=changes).output
@@ -124,7 +128,7 @@ class Guards:
         return HookOutput()
 
     def check_permission(self, event: PermissionRequest) -> GuardResult:
-        """Answer a permission request."""
+        """Return the answer to a permission request: an empty output if no policy decides it."""
         from fairlead.policy.layers._permissions import Permissions
 
         if self._permissions is None:
@@ -158,9 +162,10 @@ class _Checks:
     def check(
         self, event: PreToolUse, unreadable: Sequence[Diagnostic], *, may_wait: bool, headless: bool
     ) -> tuple[Evaluation, GuardResult]:
-        """Check a tool call. `unreadable` are the errors of policies in folders that the call touches as a whole.
+        """Check a tool call; return the evaluation and the result.
 
-        Without `may_wait`, raises `NeedsThread` instead of waiting for a process.
+        `unreadable` are the errors of policies in folders that the call touches as a whole. Without `may_wait`, raises
+        `NeedsThread` instead of waiting for a process.
         """
         evaluation, result = self._check(event, unreadable, may_wait=may_wait, headless=headless)
         narrowed = _without_files(event, evaluation) if evaluation.may_leave_out else None

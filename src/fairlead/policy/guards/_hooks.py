@@ -53,7 +53,7 @@ class PermissionHook(Hook):
 def register_guards(manager: HookManager, layers: Sequence[Layer], environ: Mapping[str, str] | None = None) -> Guards:
     """Register the guards of a policy, before all other hooks.
 
-    `environ` is the environment of the client, which names its settings; by default that of this process.
+    `environ` is the environment of the client, by which its settings are found; by default that of this process.
     """
     guards = Guards(layers, environ)
     manager.register(GuardHook(guards))

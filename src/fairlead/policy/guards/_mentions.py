@@ -86,7 +86,7 @@ def _targets(evaluation: Evaluation, mention: FileAccess) -> Iterable[ResolvedPa
 
 
 def _check_own(evaluation: Evaluation, target: ResolvedPath, own: ProtectedOwnFiles | None) -> str | None:
-    """Check whether a mentioned path is one of our own files.
+    """Return why a mentioned path may not be changed as one of our own files; `None` if it may.
 
     A folder above our files only counts if it is not the project itself, because many programs work on that.
     """

@@ -38,7 +38,10 @@ class ProtectedFiles:
         self.roots = search_roots(rule.pattern for rule in self._rules)
 
     def rule_for(self, path: str, agent: str | None = None) -> str | None:
-        """Return the rule that keeps an agent from changing a file, by default any agent; `None` if none does."""
+        """Return the rule, as text, that keeps an agent from changing a file; `None` if none does.
+
+        Without `agent`, it may be a rule for any agent.
+        """
         if path in self.files:
             return _OWN_FILE
         rule = self._matching(path, agent)

@@ -1,4 +1,4 @@
-"""The guards on shell commands, made with the first command: their modules take milliseconds to import."""
+"""The guards on shell commands. The one on Bash is made with the first command: its modules are slow to import."""
 
 from __future__ import annotations
 

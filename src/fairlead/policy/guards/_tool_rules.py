@@ -35,7 +35,10 @@ class ToolRules:
     def check_files(
         self, evaluation: Evaluation, targets: Sequence[ResolvedPath], *, is_command: bool = False
     ) -> str | None:
-        """Check the files of a tool; a tool without files is matched by `*` alone."""
+        """Return why a tool may not be used on its files; `None` if it may. Only `*` matches a tool without files.
+
+        With `is_command`, rules that also have a pattern for commands are left to `check_commands`.
+        """
         applicable = self._rules_for(evaluation)
         rules = applicable.on_files if is_command else applicable.with_files
         if not rules:
@@ -49,7 +52,7 @@ class ToolRules:
     def check_commands(
         self, evaluation: Evaluation, commands: Sequence[CommandText], whole: str, written: Sequence[str] = ()
     ) -> str | None:
-        """Check each command of a Bash call; if there are allow rules, each command must match one.
+        """Return why a Bash call is blocked; `None` if it is not. With allow rules, each command must match one.
 
         The whole call is checked too, for globs on several commands: `*curl*|*sh`. `written` are the files that
         redirections write, which an allow rule must name with its `>`.
@@ -92,7 +95,7 @@ class _ApplicableRules:
     def __init__(self, rules: tuple[_Rule, ...]) -> None:
         self.on_files = tuple(rule for rule in rules if rule.command is None)
         self.with_files = tuple(rule for rule in rules if rule.command is None or rule.pattern)
-        """Also rules on both a command and a file, which apply to tools whose command is not analysed."""
+        """The rules on files, and those on both a command and a file, for tools whose command is not analysed."""
         self.on_commands = tuple(rule for rule in rules if rule.command is not None)
         self.missed = [rule.missed for rule in self.on_commands]
         """The checks to record for a command that no rule matches."""
@@ -107,7 +110,7 @@ class _ApplicableRules:
         return self._programs is None or program in self._programs
 
     def match_nothing(self, commands: Iterable[CommandText]) -> bool:
-        """Return whether no rule can match. One test is enough for nearly every command."""
+        """Return whether it is certain that no rule matches one of the commands, which nearly always takes one test."""
         test = self._any
         if test is None:
             return False
@@ -169,7 +172,10 @@ def _of_layer(layer: Layer) -> Iterable[_Rule]:
 def _apply(
     evaluation: Evaluation, rules: Sequence[_Rule], subject: ResolvedPath | CommandText | None, subject_text: str
 ) -> str | None:
-    """Apply rules: the first that matches decides; if there are allow rules, one of them must match."""
+    """Return why rules block a subject; `None` if they do not.
+
+    The first that matches and allows or blocks decides. If there are allow rules, one of them must match.
+    """
     unmatched_allow: _Rule | None = None
     evaluation.start_subject(subject_text)
     for rule in rules:
@@ -199,7 +205,10 @@ def _apply(
 def _check_redirects(
     evaluation: Evaluation, rules: Sequence[_Rule], call: CommandText, written: Sequence[str]
 ) -> str | None:
-    """Check files that redirections write. If there are allow rules, one with a `>` must match the whole call."""
+    """Return why the files that redirections write are blocked; `None` if they are not.
+
+    If there are allow rules, one with a `>` must match the whole call.
+    """
     allowing = [rule for rule in rules if rule.action == "allow"]
     if not allowing or any(">" in (rule.rule.command_pattern or "") and rule.matches(call) for rule in allowing):
         return None

@@ -30,6 +30,7 @@ class DetectedCheck(msgspec.Struct, frozen=True):
     tool: str
     """The program that it runs: a name on the PATH, or a path in the folder."""
     when: tuple[str, ...]
+    """Patterns of the files whose change makes it run."""
     disabled_reason: str | None = None
     """Why it is written as a comment; `None` if it is enabled."""
 
@@ -40,13 +41,14 @@ class ProjectFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.unreadable: list[str] = []
+        """The names of files that exist, but could not be read or parsed."""
 
     def has(self, *names: str) -> str | None:
-        """Return the first of the names that is a file of the folder."""
+        """Return the first of the names that is a file of the folder; `None` if none is."""
         return next((name for name in names if self._inside(name) is not None), None)
 
     def text(self, name: str) -> str:
-        """Return the text of a file; empty if it cannot be read."""
+        """Return the text of a file; "" if it is missing, too large or cannot be read."""
         path = self._inside(name)
         try:
             if path is not None and path.stat().st_size <= _MAX_FILE_BYTES:
@@ -56,7 +58,7 @@ class ProjectFolder:
         return ""
 
     def parsed(self, name: str, parse: Callable[[str], Any]) -> dict[str, Any]:
-        """Parse a TOML or JSON file; a broken one is added to `unreadable`, and counts as empty."""
+        """Parse a TOML or JSON file; `{}` if it is missing or broken. A broken file is added to `unreadable`."""
         try:
             tree = parse(self.text(name)) if self.has(name) else {}
         except (ValueError, RecursionError):
@@ -76,7 +78,7 @@ class ProjectFolder:
 
 
 def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
-    """Return the proposals, first those that run several checks, and the files that could not be read."""
+    """Return the proposals, with those that run several checks first, and the names of files that could not be read."""
     project = ProjectFolder(folder)
     checks: list[DetectedCheck] = []
     for check in (check for detector in _DETECTORS for check in detector(project)):

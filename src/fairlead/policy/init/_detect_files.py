@@ -72,7 +72,7 @@ _CI_PATHS = (
 
 
 def detect_files(folder: Path) -> list[DetectedFiles]:
-    """Return the proposals, in the order in which they are written."""
+    """Return the proposals, in the order in which they are written to the policy."""
     names = list(islice(_names(str(folder), _MAX_DEPTH), _MAX_ENTRIES))
     proposals = [rule for kind in _NAMES if (rule := _of_kind(kind, names)) is not None]
     ci_paths = [path for path in _CI_PATHS if (folder / path).exists()]

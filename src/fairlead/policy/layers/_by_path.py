@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class FileSettings(Struct, frozen=True):
-    """The settings for a file, the folders with a policy that it is in, and the file of the nearest policy."""
+    """The settings for a file, the folders with a policy that it is in, and the file of the nearest policy, if any."""
 
     rules: PreToolUse
     roots: tuple[BaseFolder, ...]
@@ -86,8 +86,8 @@ class PathPolicies:
     def above(self, paths: PathResolver, *, may_wait: bool) -> LoadedPolicy:
         """Return the further policies above the paths that were resolved, and warnings about them.
 
-        Policies above the agent's folder are known already. Without `may_wait`, raises `NeedsThread` instead of reading
-        a file.
+        Policies above the agent's folder are known already. Raises `PolicyError` if one above a single file is broken.
+        Without `may_wait`, raises `NeedsThread` instead of reading a file.
         """
         files, whole = _folders(paths)
         if not (files or whole):
@@ -186,7 +186,7 @@ def load_layers_above(
     `known` are statuses of folders that were just looked up, `cache` is the folder of the disk cache.
 
     The user-wide file is included, relative to each folder with a policy and to each repository. Raises `PolicyError`
-    if a file is broken. Without `may_wait`, raises `NeedsThread` instead of reading a file.
+    if a file above one of `folders.files` is broken. Without `may_wait`, raises `NeedsThread` instead of reading one.
     """
     key = cache, cwd, folders
     recent = get_cached_policy(key, known, is_watching=not may_wait)

@@ -35,7 +35,7 @@ class PatternMatches(Struct, frozen=True, omit_defaults=True):
     """A pattern of a rule, and the files that it matches now."""
 
     setting: str
-    """`preToolUse.uneditableFiles[0]`."""
+    """The setting of the rule: `preToolUse.uneditableFiles[0]`."""
     pattern: str
     policy: str
     """The policy file."""
@@ -51,7 +51,10 @@ class PatternMatches(Struct, frozen=True, omit_defaults=True):
 def matched_files(
     layers: Sequence[Layer], *, max_listed: int = MAX_LISTED, seconds: float = MAX_SECONDS
 ) -> tuple[PatternMatches, ...]:
-    """Return the files that each pattern matches, in the order of the policy files and their rules."""
+    """Return the files that each pattern matches, in the order of the policy files and their rules.
+
+    `max_listed` limits the files that are named for each pattern, `seconds` the time of the whole search.
+    """
     searches = [*_listed(layers), *_on_tools(layers)]
     end = time.monotonic() + seconds
     incomplete: set[str] = set()
@@ -103,7 +106,7 @@ class _Search:
 
 
 def _literal_folder(text: str) -> str:
-    """Return the folder of an absolute path, before its first wildcard; the path itself if it has no folder."""
+    """Return the topmost folder of an absolute path: `/etc` of `/etc/x`; the path itself if that is a wildcard."""
     parts = text.split("/")[1:]
     return f"/{parts[0]}" if not parts[0].startswith(("*", "?", "[", "{")) else text
 

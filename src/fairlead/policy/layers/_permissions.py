@@ -37,7 +37,7 @@ class Permissions:
         ]
 
     def check(self, tool: str) -> GuardResult:
-        """Answer a request for a tool."""
+        """Return the answer to a request for a tool: an empty output if no file decides it."""
         for section in self._untrusted:
             result = section.check(tool)
             if result.output.blocked:

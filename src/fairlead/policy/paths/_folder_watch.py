@@ -35,7 +35,7 @@ _LOCAL = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"tmpfs", b"f2f
 
 
 class FolderWatch:
-    """Counts the changes of folders. For one thread. Raises `OSError` if the system cannot watch."""
+    """Counts the changes of folders. For use in one thread. Creating it raises `OSError` if the system cannot watch."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Watch for files with these names. Other files come and go all the time in a home folder or in `/tmp`."""
@@ -50,7 +50,7 @@ class FolderWatch:
         more, but the change of its name in the folder above at once."""
         self._added = 0
         self._whole: set[int] = set()
-        """Folders in which every name matters."""
+        """The watches of folders in which changes of all names count."""
         self._libc = _libc()
         self._types: list[tuple[str, bytes]] = []
         """Mount points and the types of their file systems, the longest first."""
@@ -128,7 +128,7 @@ class FolderWatch:
         return queue
 
     def _start_again(self) -> None:
-        """Stop watching all folders: most of them belong to projects that are no longer in use."""
+        """Stop watching all folders, because they are too many: most belong to projects that are no longer in use."""
         os.close(self._queue)  # which also takes it out of `_changes`
         self._queue = self._open_queue()
         self._changes.register(self._queue, EPOLLIN)
@@ -140,7 +140,7 @@ class FolderWatch:
         self._generation += 1
 
     def _forget(self) -> None:
-        """Check every path again before it counts as watched: it may lead to another folder now."""
+        """Forget which paths are watched, so that each is checked again: it may lead to another folder now."""
         self._watches.clear()
         self._complete.clear()
 

@@ -40,7 +40,10 @@ _cached: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
 
 
 def find_ignored(target: ResolvedPath) -> Ignored | None:
-    """Return why git ignores a file, under any of its names; `None` if it does not."""
+    """Return why git ignores a file, under any of its names; `None` if it does not.
+
+    Raises `OSError` if a file with patterns exists and cannot be read.
+    """
     for name in target.names:
         root = _repository(name)
         if root is None:
@@ -61,7 +64,10 @@ def _repository(name: str) -> str | None:
 
 
 def _ignored_in(root: str, relative: str) -> Ignored | None:
-    """Descend from the root: files below an ignored folder are ignored, regardless of other patterns."""
+    """Return why git ignores a path below the root; `None` if it does not.
+
+    Descends from the root: files below an ignored folder are ignored, regardless of other patterns.
+    """
     rules = list(_shared_rules(root))
     above = ""
     for path in self_and_parents(relative):

@@ -156,7 +156,7 @@ class PatternList:
 
 
 class PatternSet:
-    """Patterns, joined to one expression for each folder that they belong to. They quickly show that none matches."""
+    """Patterns, joined to one expression for each folder that they belong to. A quick test shows if none matches."""
 
     __slots__ = ("_loose", "_patterns", "_tests")
 
@@ -166,7 +166,7 @@ class PatternSet:
         self._tests: dict[bool, tuple[tuple[BaseFolder, Find], ...]] = {}
 
     def may_match(self, target: ResolvedPath) -> bool:
-        """Return whether a pattern matches a file by any of its names."""
+        """Return whether a pattern matches a file by any of its names. A leading `!` is ignored."""
         if LIGHT:  # this process decides one event: to compile one expression of all takes longer
             return any(pattern.matches(target) for pattern in self._patterns)
         any_case = target.case_insensitive
@@ -209,7 +209,7 @@ def is_reincluded(target: ResolvedPath, pattern: Pattern, negated: Sequence[Patt
 
 
 def _is_excluded(name: str, pattern: Pattern, negated: Sequence[Pattern], *, case_insensitive: bool) -> bool:
-    """Descend from the folder as git does, which never enters a folder that is excluded."""
+    """Return whether a name, or a folder above it, is excluded. Git never enters an excluded folder."""
     for path in self_and_parents(name):
         if pattern.names(path, case_insensitive=case_insensitive) and not any(
             later.names(path, case_insensitive=case_insensitive) for later in negated

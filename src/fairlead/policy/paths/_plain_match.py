@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def plain_test(options: Iterable[tuple[str, bool]]) -> Test | None:
-    """Return a test whether a relative path begins with what one of the patterns names; `None` if `re` is needed.
+    """Return a function that returns whether one of the patterns names a relative path, or a folder above it.
+
+    `None` if `re` is needed.
 
     Each option has the text of a pattern without a `!` and a final slash, and whether it had a final slash. With that
     slash, a pattern names only folders.

@@ -224,14 +224,17 @@ class PathResolver:
         self._status: dict[str, StatusOrLink] = {"": S_IFDIR, "/": S_IFDIR}
 
     def resolve(self, path: str) -> ResolvedPath:
-        """Resolve a path."""
+        """Resolve a path relative to `cwd`. Resolving it again returns the same object."""
         cached = self._resolved.get(path)
         if cached is None:
             cached = self._resolved[path] = self._without_links(path) or resolve(path, self.cwd)
         return cached
 
     def touch(self, path: str, *, whole: bool = False) -> None:
-        """Add a path that no check needs. Policies above it, or below a `whole` folder, may have rules about it."""
+        """Record a path that no check resolves, so that the policies above it are found.
+
+        With `whole`, also those below it, if it is a folder.
+        """
         target = self.resolve(path)
         if whole and target.is_folder:
             self.whole_folders[target.real] = None
@@ -314,6 +317,6 @@ class BaseFolder(Struct, frozen=True):
 
     @classmethod
     def at(cls, folder: str) -> BaseFolder:
-        """Resolve a folder."""
+        """Return a folder with all its names, which are looked up on the disk."""
         names = resolve(folder, "/").names
         return cls(folder, tuple(dict.fromkeys(name.rstrip("/") + "/" for name in names)))

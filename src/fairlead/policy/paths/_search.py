@@ -27,7 +27,10 @@ class TooManyFiles(Exception):
 
 
 def expand(pattern: str, paths: PathResolver) -> list[ResolvedPath]:
-    """Return the files that the shell would replace a glob with: relative ones, if the glob is relative."""
+    """Return the files that the shell would replace a glob with: relative ones, if the glob is relative.
+
+    Raise `TooManyFiles` if a limit is exceeded.
+    """
     full = os.path.expanduser(pattern)
     folder = "/" if full.startswith("/") else f"{paths.cwd.rstrip('/')}/"
     matches = list(islice(_Glob(pattern).find(folder, full), MAX_GLOB_MATCHES + 1))
@@ -105,7 +108,7 @@ class _Glob:
 def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | None = None) -> Iterator[ResolvedPath]:
     """Yield the files and folders below a folder, under each name of the folder, without the contents of `.git`.
 
-    `enters` returns whether to search below a folder.
+    `enters` returns whether to search below a folder. Raise `TooManyFiles` if a limit is exceeded.
     """
 
     def below(relative: str) -> bool:
@@ -118,7 +121,10 @@ def files_below(folder: ResolvedPath, enters: Callable[[ResolvedPath], bool] | N
 def other_hard_links(
     file: ResolvedPath, folder: ResolvedPath, enters: Callable[[str], bool] | None = None
 ) -> Iterator[ResolvedPath]:
-    """Yield the other hard links to a file below a folder. `enters` returns whether to search a subfolder."""
+    """Yield the other hard links to a file below a folder. `enters` returns whether to search a subfolder.
+
+    Raise `TooManyFiles` if a limit is exceeded.
+    """
     try:
         for relative in _links(file, folder, enters):
             link = _inside(folder, relative, is_folder=False)
@@ -134,7 +140,10 @@ _MAX_CACHED = 256
 
 
 def _links(file: ResolvedPath, folder: ResolvedPath, enters: Callable[[str], bool] | None) -> tuple[str, ...]:
-    """Return the names of a file below a folder. A link that is made, removed or renamed changes the file's ctime."""
+    """Return the names of a file below a folder, relative to it.
+
+    They are cached until the ctime of the file changes, as it does if a link is made, removed or renamed.
+    """
     device, inode, _, _, changed = file.version
     key = (device, inode, changed, folder.disk_path, enters)
     cached = _links_cache.get(key)

@@ -22,7 +22,7 @@ _case_insensitive: dict[str, bool] = {}
 
 
 def is_case_insensitive(folder: str) -> bool:
-    """Return whether the disk ignores case in a folder; looked up once for each folder."""
+    """Return whether the disk ignores case in a folder. The answer is cached and not checked again."""
     cached = _case_insensitive.get(folder)
     if cached is None:
         cached = _probe_case(folder)
@@ -33,7 +33,7 @@ def is_case_insensitive(folder: str) -> bool:
 
 
 def _probe_case(folder: str) -> bool:
-    """Look up an entry of the folder in the other case.
+    """Return whether a folder ignores case, by looking up one of its entries in the other case.
 
     Without an entry, look up the folder itself or the nearest folder above it.
     """
@@ -54,7 +54,10 @@ def _probe_case(folder: str) -> bool:
 
 
 def _probe_entries(folder: str) -> bool | None:
-    """Return whether the folder ignores case, by one of its entries: it may be the root of another disk."""
+    """Return whether the folder ignores case, judged by one of its entries; `None` if no entry shows it.
+
+    Its own name may not show it, because the folder may be the root of another disk.
+    """
     try:
         with os.scandir(folder) as entries:
             names = (entry.name for entry in islice(entries, _MAX_PROBED))
@@ -72,7 +75,7 @@ def _probe_entries(folder: str) -> bool | None:
 
 
 def in_disk_case(path: str) -> str:
-    """Return a path with each part as its folder lists it."""
+    """Return a path with each part as its folder lists it. A part that is not listed stays as it is."""
     done = ""
     for part in path.split("/")[1:]:
         done = f"{done}/{_listed_name(done or '/', part)}"

@@ -107,7 +107,7 @@ def _escaped(text: str, offset: int) -> str:
 
 
 def _body(segments: list[list[str]]) -> str:
-    """Join the segments. Between two `**`, the first folder where a group matches is as good as any other."""
+    """Join the segments. A group between two `**` matches in the first folder possible; others are not tried."""
     if _is_any_folders(segments[-1]):
         segments = [*segments, ["*"]]
     groups = _groups(segments)
@@ -154,7 +154,10 @@ def _segment(parts: list[str]) -> str:
 
 
 def _character_class(text: str, offset: int) -> tuple[str, int]:
-    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`, from after the bracket. Return the expression and its end."""
+    """Translate `[abc]`, `[!a-z]` or `[[:digit:]]`, from after the bracket.
+
+    Return the expression, and the offset after the class.
+    """
     negated = text[offset : offset + 1] in {"!", "^"}
     offset += negated
     start, members = offset, ""
@@ -165,7 +168,7 @@ def _character_class(text: str, offset: int) -> tuple[str, int]:
 
 
 def _member(text: str, offset: int) -> tuple[str, int]:
-    """Translate a character, a range or a named class; return the expression and its end."""
+    """Translate a character, a range or a named class; return the expression, and the offset after it."""
     if named := re.compile(_POSIX_CLASS).match(text, offset):
         if named[1] not in _POSIX_CLASSES:
             raise PatternError(f"[:{named[1]}:] is not a class of characters")
@@ -204,7 +207,10 @@ def translate_all(texts: list[str]) -> Translated:
 
 
 def expand_braces(text: str) -> list[str]:
-    """Return the alternatives of `*.{a,b}`. Braces without a comma, and those behind a backslash, are characters."""
+    """Return the alternatives of `*.{a,b}`. Braces without a comma, and those behind a backslash, are characters.
+
+    Raise `PatternError` if there are too many alternatives.
+    """
     if "{" not in text:
         return [text]
     expanded = [text]

@@ -49,7 +49,7 @@ class HookGroup(Struct, frozen=True):
 
 
 def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tuple[HookFile, ...]]:
-    """Return the hook files of policies in their order, the trusted ones in groups, and those that are not trusted.
+    """Return the trusted hook files of policies in groups, and the hook files that are not trusted, in their order.
 
     Of a policy that is not trusted, only hook files count that a person has trusted: a change of the policy must not
     switch a guard off, and its list alone must not have anything run.
@@ -70,7 +70,7 @@ def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tu
 
 
 def _listed_files(layers: Sequence[Layer]) -> Iterator[tuple[Layer, str]]:
-    """Yield the hook files that count, each with a layer that lists it."""
+    """Yield the hook files that may be loaded if they are trusted, each with a layer that lists it."""
     listed = [
         (layer, hook_path(layer.file, name))
         for layer in layers
@@ -86,7 +86,7 @@ def _listed_files(layers: Sequence[Layer]) -> Iterator[tuple[Layer, str]]:
 
 
 def _contributes(layer: Layer, layers: Sequence[Layer]) -> bool:
-    """Return whether the hooks of a trusted layer count: once for a worktree, from a copy that is trusted."""
+    """Return whether the hooks of a trusted layer may run. Those of a worktree and its main checkout run only once."""
     if layer.runs_commands:
         return True
     return any(other.runs_commands and not other.trusted and other.folder == layer.folder for other in layers)

@@ -38,7 +38,7 @@ class FileTrust(msgspec.Struct, frozen=True):
     file: str
     state: TrustState
     changed_sessions: int = 0
-    """Running sessions that began with another version of it."""
+    """The number of running sessions that began with another version of it."""
 
 
 def trust_states(cwd: str) -> tuple[FileTrust, ...]:
@@ -63,7 +63,10 @@ def _state_of(file: str) -> FileTrust:
 
 
 def changed_meanings(layers: Sequence[Layer]) -> Iterator[str]:
-    """Yield messages about layers, nearest first, that now apply although earlier versions ignored them."""
+    """Yield messages about layers that apply now, although earlier versions of Fairlead ignored them.
+
+    `layers` are in their order, nearest first.
+    """
     user_wide = user_wide_file()
     own = [layer for layer in layers if layer.file != user_wide]
     for near, far in pairwise(own):
@@ -100,7 +103,10 @@ class HookFileState(msgspec.Struct, frozen=True):
 
 
 def hook_file_states(layers: Sequence[Layer]) -> tuple[HookFileState, ...]:
-    """Return the hook files of policies in their order, each once, without those whose hooks another policy runs."""
+    """Return the hook files of trusted policies in their order, each once.
+
+    Policies whose commands and hooks another file runs are left out.
+    """
     states: dict[str, HookFileState] = {}
     for layer in layers:
         for index, name in enumerate(layer.policy.hooks if layer.trusted and layer.runs_commands else ()):

@@ -85,7 +85,10 @@ def _projects(caller: SessionCaller, cwd: str, snapshot: PolicySnapshot | None) 
 def _record(
     caller: SessionCaller, projects: tuple[str, ...], files: Sequence[PolicyFile], layers: Sequence[Layer]
 ) -> tuple[PolicySnapshot, tuple[str, ...]]:
-    """Take and write the snapshot of a session. Its files are trusted even if that fails, with a warning."""
+    """Take and write the snapshot of a session; return it with warnings.
+
+    If it cannot be written, its files are trusted all the same, with a warning.
+    """
     user_wide = user_wide_file()
     covered = [
         layer

@@ -109,7 +109,10 @@ def write_snapshot(snapshot: PolicySnapshot) -> None:
 
 
 def mark_notified(session: str, digests: Iterable[str]) -> None:
-    """Record that the person was notified of some files; without a snapshot, do nothing."""
+    """Record that the person was notified of the files with these digests. A failure to write is ignored.
+
+    Does nothing for a session without a snapshot.
+    """
     snapshot = read_snapshot(session)
     if snapshot is not None:
         notified = tuple(dict.fromkeys((*snapshot.notified, *digests)))
@@ -118,7 +121,7 @@ def mark_notified(session: str, digests: Iterable[str]) -> None:
 
 
 def was_notified(session: str, digest: str) -> bool:
-    """Return whether the person was notified of a file in a session."""
+    """Return whether the person was notified of the file with this digest in a session."""
     snapshot = read_snapshot(session)
     return snapshot is not None and digest in snapshot.notified
 
@@ -142,7 +145,10 @@ def _read(path: str) -> PolicySnapshot | None:
 
 
 def _session_above(caller: SessionCaller) -> PolicySnapshot | None:
-    """Return the session that started the client of this one, perhaps through a command of its agent."""
+    """Return the snapshot of the session whose client is an ancestor of this one's client; `None` if there is none.
+
+    Then a command of that session's agent may have started this client.
+    """
     if caller.pid <= 0:
         return None
     from fairlead.process import ancestry_of
@@ -162,7 +168,7 @@ def _all() -> Iterable[PolicySnapshot]:
 
 
 def _prune() -> None:
-    """Remove the oldest snapshots, if there are too many."""
+    """Remove the snapshots older than `MAX_AGE`, if there are more than `MAX_SNAPSHOTS`."""
     with suppress(OSError):
         entries = list(os.scandir(_folder()))
         if len(entries) > MAX_SNAPSHOTS:

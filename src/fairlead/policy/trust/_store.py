@@ -38,13 +38,13 @@ def trust_folder() -> str:
 
 
 def is_trusted(file: str, digest: str) -> bool:
-    """Return whether a person has trusted a file with these contents."""
+    """Return whether a person has trusted a file with this digest; `False` if that is empty."""
     entry = read_trusted(file) if digest else None
     return entry is not None and entry.digest == digest
 
 
 def read_trusted(file: str) -> TrustedFile | None:
-    """Return the entry of a trusted file. An entry that another user could have written counts as missing."""
+    """Return the entry of a trusted file; `None` without one. One that another user could have written is ignored."""
     entry = _read(entry_path(file))
     return entry if entry is not None and entry.file == os.path.realpath(file) else None
 

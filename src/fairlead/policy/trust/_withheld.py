@@ -31,7 +31,10 @@ def withheld_settings(layer: Layer, trusted: Sequence[Layer]) -> tuple[str, ...]
 
 
 def only_adds_hooks(layer: Layer, earlier: Mapping[str, Any]) -> bool:
-    """Return whether a file differs from an earlier version only by hook files that run: nothing of it is withheld."""
+    """Return whether a file only lists more hook files than an earlier version, and all of them run.
+
+    Then nothing of it is withheld.
+    """
     now, before = dict(given_values(layer)), dict(earlier)
     listed, listed_before = now.pop("hooks", None) or [], before.pop("hooks", None) or []
     is_longer = len(listed) > len(listed_before) and set(listed) >= set(listed_before)

@@ -45,7 +45,9 @@ class HookEntry(msgspec.Struct, frozen=True):
 
     event: str
     entry: int
+    """The index of the entry in the event's list."""
     hook: int
+    """The index of the hook in the entry."""
     node: Node
     matcher: str | None
     value: dict[str, Any]
@@ -60,14 +62,17 @@ def is_blank(text: str) -> bool:
 
 
 def parse_settings(text: str) -> Node:
-    """Parse settings. Raise if the client would skip them, or if they cannot be edited safely."""
+    """Parse settings. Raise `SettingsError` if the client would skip them or a part of them.
+
+    Raise `JsonTextError` if they are not JSON, or cannot be edited safely.
+    """
     root = parse(text)
     check(text, root)
     return root
 
 
 def find_hooks(root: Node, belongs: Callable[[Mapping[str, Any]], bool] = is_ours) -> Iterator[HookEntry]:
-    """Yield the hooks of one program: by default ours."""
+    """Yield the hooks for which `belongs` is true: by default ours."""
     events = root.member("hooks")
     for event, entries in zip(events.keys, events.items, strict=True) if events and events.kind == "object" else ():
         for number, entry in enumerate(entries.items if entries.kind == "array" else ()):
@@ -184,7 +189,7 @@ def _unchanged_or(text: str, hook: HookEntry, key: str, value: Any) -> Any:
 
 
 def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> str:
-    """Append entries. Missing events, and a missing section `hooks`, are added, too."""
+    """Append entries, given as event and entry. Missing events, and a missing section `hooks`, are added, too."""
     if not entries:
         return text
     style, hooks = style_of(text, root), root.member("hooks")

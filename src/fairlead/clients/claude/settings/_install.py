@@ -39,7 +39,7 @@ SCOPES = {
 
 
 def settings_file(scope: str, folder: Path, environ: Mapping[str, str]) -> Path:
-    """Return the settings file of a scope."""
+    """Return the settings file of a scope. Raise `UsageError` for an unknown scope."""
     if scope == "user":
         moved = environ.get(CONFIG_DIR)
         return Path(moved or Path(environ.get("HOME") or Path.home(), CONFIG_FOLDER), SETTINGS[0]).absolute()
@@ -57,7 +57,7 @@ class _Editor:
     """Edits hooks, status line, variables and permission rules in the text of the settings."""
 
     def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Add or update everything of ours by a request."""
+        """Add or update our hooks and other settings, as requested."""
         result = add_hooks(text, request)
         text, line = add_status_line(result.text, request.launcher, request.status_line)
         text, stay = add_stay(text, request.launcher, request.stay, original)
@@ -81,17 +81,17 @@ _EDITOR = _Editor()
 
 
 def plan_install(file: Path, request: InstallRequest, state: Path) -> InstallPlan:
-    """Return the changes of an install."""
+    """Return the plan of an install in a settings file."""
     return _installs.plan_install(CLIENT, _EDITOR, file, request, state)
 
 
 def plan_uninstall(file: Path, state: Path) -> InstallPlan:
-    """Return the changes of an uninstall."""
+    """Return the plan of an uninstall from a settings file."""
     return _installs.plan_uninstall(CLIENT, _EDITOR, file, state)
 
 
 def carry_out(plan: InstallPlan, state: Path) -> Path | None:
-    """Carry out a plan completely, or not at all. Return the copy of the file's previous content."""
+    """Carry out a plan completely, or not at all. Return a copy of the previous file; `None` if none was made."""
     return _installs.carry_out(CLIENT, plan, state)
 
 
@@ -101,7 +101,7 @@ def stay_of(text: str) -> str:
 
 
 def mail_rules_of(text: str) -> tuple[str, ...]:
-    """Return the permission rules for the mail commands if the settings have all of them, else none."""
+    """Return the permission rules for the mail commands if the settings have all of them, else an empty tuple."""
     return RULES if has_rules(text) else ()
 
 

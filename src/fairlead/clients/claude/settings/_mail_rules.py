@@ -92,7 +92,7 @@ def _emptied(text: str, root: Node, permissions: Node, allow: Node, original: st
 
 
 def _refuse_invalid(text: str, permissions: Node | None, allow: Node | None) -> None:
-    """Raise if the client would not accept the section."""
+    """Raise `SettingsError` if the client would not accept the section."""
     for node, kind, what in ((permissions, "object", PERMISSIONS), (allow, "array", f"{PERMISSIONS}.{ALLOW}")):
         if node is not None and node.kind != kind and node.value() is not None:
             expected = "an object" if kind == "object" else "a list"

@@ -102,7 +102,10 @@ _TYPES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
 
 
 def check(text: str, root: Node) -> None:
-    """Raise if the client would skip the settings or a part of them, or if they cannot be edited safely."""
+    """Raise `SettingsError` if the client would skip the settings or a part of them.
+
+    Raise `JsonTextError` for a duplicate key, because then they cannot be edited safely.
+    """
     if root.kind != "object":
         raise SettingsError(
             f"{position(text, root.start)}: the settings are not an object; the client skips the whole file"

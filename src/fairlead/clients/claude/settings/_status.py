@@ -36,7 +36,10 @@ OFF_SWITCH = "disableAllHooks"
 
 
 def status(scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
-    """Return the status of our hooks in one settings file."""
+    """Return the status of our hooks in one settings file; `broken` if it cannot be read or is invalid.
+
+    Without a launcher, the paths of programs are not compared. `version` is the client's; `None` if not known.
+    """
     try:
         text = files.text_of(files.read(file))
         if is_blank(text):

@@ -34,7 +34,7 @@ class StatusLineEntry(msgspec.Struct, frozen=True):
 
     kind: StatusLineKind = "none"
     hook: str = ""
-    """The launcher, if the status line starts ours."""
+    """The launcher that the status line starts; "" if it is not ours."""
     python: str = ""
     command: str = ""
     """The user's own command; "" if the status line is only ours."""
@@ -57,7 +57,10 @@ def read_status_line(root: Node) -> StatusLineEntry:
 
 
 def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> tuple[str, StatusLineChange]:
-    """Chain the user's own status line, update ours, or add ours if there is none and `choice` is `show`."""
+    """Chain the user's own status line, update ours, or add ours if there is none and `choice` is `show`.
+
+    Return the new text, and what was done.
+    """
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
     if choice == "leave" or line.kind == "odd" or (line.kind == "none" and choice != "show"):
@@ -74,7 +77,7 @@ def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> 
 
 
 def remove_status_line(text: str, original: str | None = None) -> tuple[str, StatusLineChange]:
-    """Remove our status line, or restore the user's own, with its original spelling."""
+    """Remove our status line, or restore the user's own as it was spelled. Return the new text, and what was done."""
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
     command = _command(node) if node else None
@@ -127,7 +130,7 @@ def _command_line(launcher: Launcher, command: str | None) -> str:
 
 
 def _spelling(original: str | None, command: str) -> Raw | None:
-    """Return the user's command as it is spelled in the original; `None` if it is another one."""
+    """Return the user's command as it is spelled in the original; `None` if that has a different command."""
     node = parse(original).member(KEY) if original and original.strip("\ufeff \t\r\n") else None
     spelt = _command(node) if node else None
     if original is None or spelt is None or spelt.plain != command:

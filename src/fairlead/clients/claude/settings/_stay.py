@@ -52,7 +52,7 @@ def read_stay(root: Node) -> str:
 
 
 def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | None = None) -> tuple[str, str]:
-    """Set the `--stay` value (`None`: the current one). Return the new text, and the value if the text changed."""
+    """Set the `--stay` value (`None`: the current one). Return the new text, and the value; "" if nothing changed."""
     root = parse(text)
     before = read_stay(root)
     stay = stay or before
@@ -69,7 +69,10 @@ def add_stay(text: str, launcher: Launcher, stay: str | None, original: str | No
 
 
 def remove_stay(text: str, original: str | None = None) -> tuple[str, str]:
-    """Remove the variables, or restore their original values. The hooks are removed with all others."""
+    """Remove the variables, or restore their original values. `remove_hooks` removes the hooks.
+
+    Return the new text, and the removed `--stay` value; "" if the text has not changed.
+    """
     root = parse(text)
     before = _value(root, STAY)
     if before is None or _value(_root(original), STAY) == before:
@@ -134,7 +137,7 @@ def _without_env(text: str, root: Node, env: Node, original: str | None) -> str:
 
 
 def _refuse_invalid(text: str, root: Node, env: Node) -> None:
-    """Raise if the client would not accept `env`, or if it cannot be edited safely."""
+    """Raise `SettingsError` if the client would not accept `env`, and `JsonTextError` for a duplicate key."""
     if env.kind != "object":
         raise SettingsError(f"{position(text, env.start)}: {ENV}: expected an object; correct it first")
     key = ENV if root.keys.count(ENV) > 1 else env.duplicate_key()
@@ -149,7 +152,7 @@ def _value(root: Node | None, key: str) -> Any:
 
 
 def _spelling(original: str | None, key: str) -> Raw | None:
-    """Return the JSON of a variable as it is spelled in the original."""
+    """Return the JSON of a variable as it is spelled in the original; `None` if the original does not have it."""
     root = _root(original)
     env = root.member(ENV) if root else None
     node = env.member(key) if env and env.kind == "object" else None

@@ -116,7 +116,7 @@ _WRITE: Final = frozenset({"-w", "--write"})
 
 
 def _by_command(**commands: _Formatter) -> Program:
-    """Return the effects of a program whose subcommand decides whether it formats files."""
+    """Return the function for the effects of a program that formats files with these subcommands."""
 
     def effects(call: ProgramCall) -> Iterator[Effect]:
         name = next((plain(arg) for arg in call.args if arg[:1] != "-"), "")

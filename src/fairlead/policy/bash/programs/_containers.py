@@ -86,7 +86,11 @@ def _container(args: list[str]) -> Iterator[Effect]:
 
 
 def container_command(words: Sequence[str]) -> list[str]:
-    """Return the image, "" if the container exists, and the command of `docker run`, `docker exec` and the like."""
+    """Return the image, followed by the words of the command that `docker run`, `docker exec` and the like start.
+
+    The image is "" if the command names none, as for an existing container. The list is empty for a call of `kubectl`
+    that starts no command.
+    """
     args = list(words[1:])
     index = next((index for index, word in enumerate(args) if word in {"run", "create", "exec"}), len(args))
     if basename(words[0]) in {"kubectl", "oc"}:

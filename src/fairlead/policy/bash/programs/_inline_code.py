@@ -100,7 +100,7 @@ def _interpreter(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _required(call: ProgramCall) -> str:
-    """Return the letter of the option that loads a file before the code."""
+    """Return the letter of the option that loads a file before the code; `require` if there is none."""
     return "r" if call.program in {"node", "nodejs", "ruby", "elixir"} else "require"
 
 

@@ -64,7 +64,7 @@ def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
 
 
 def mentions(args: Iterable[str]) -> Iterator[Mention]:
-    """Yield the words in some arguments that may name a file."""
+    """Yield a mention of each word in some arguments that may name a file."""
     is_text = False
     for arg in args:
         if not (is_text and any(c.isspace() for c in plain(arg))):

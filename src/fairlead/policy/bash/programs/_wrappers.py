@@ -138,7 +138,7 @@ def _reads_startup_files(args: list[str]) -> bool:
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:
-    """Return the arguments after `-c` in `su user -c 'script'`, where the option may follow the name."""
+    """Return the arguments of `su`, and whether they begin with a script: `-c` may follow the name of the user."""
     if not code and "-c" in args:
         return args[args.index("-c") + 1 :], True
     return args, code

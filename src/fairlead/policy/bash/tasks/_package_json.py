@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def package_commands(text: str, args: list[str]) -> Iterator[TaskCommand]:
-    """Yield the commands of a script and of its `pre` and `post` scripts. The arguments are appended to the script."""
+    """Yield the commands of a script and of its `pre` and `post` scripts.
+
+    `args` are the name of the script, and the arguments that are appended to it.
+    """
     name, rest = args[0], args[1:]
     scripts = _scripts(text)
     for step in (f"pre{name}", name, f"post{name}"):

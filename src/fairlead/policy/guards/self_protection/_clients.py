@@ -78,7 +78,6 @@ def check_copies(commands: Sequence[SimpleCommand], clients: Iterable[Client]) -
 
     One command copies or looks up the program. Another command starts a program by its path, with options of the client
     that turn the hooks off.
-
     """
     for client in clients:
         program = client.program
@@ -110,7 +109,7 @@ def check_other_agent(words: Sequence[str]) -> Iterator[Finding]:
 
 
 def check_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Check a command that runs in a container, where a client has no hooks and its tools no policy."""
+    """Check a command that starts a program in a container, where a client has no hooks and no policy."""
     if basename(words[0]) not in CONTAINER_PROGRAMS:
         return
     image, *inner = container_command(words) or [""]

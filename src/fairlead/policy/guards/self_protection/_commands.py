@@ -92,7 +92,7 @@ _MARKS = (
 
 
 class SelfProtectionCheck:
-    """Checks the commands of an analysis by whether they switch the guards off."""
+    """Checks whether the commands of an analysis switch the guards off."""
 
     def __init__(
         self,
@@ -115,7 +115,10 @@ class SelfProtectionCheck:
         self._environ = environ
 
     def check(self, evaluation: Evaluation, analysis: Analysis, command: str) -> str | None:
-        """Return why a command may not run. Findings that may be harmless are added to the evaluation as questions."""
+        """Return why a command may not run; `None` if it may.
+
+        Findings that may be harmless are added to the evaluation as questions.
+        """
         text = " ".join([item.text for item in analysis.commands])
         if not self._may_matter(analysis, f"{text}\n{command}".lower()):
             return None
@@ -166,7 +169,6 @@ class SelfProtectionCheck:
         """Check variables that are exported or kept for later processes.
 
         Variables of the client itself also count if they are only set for a command that may run other programs.
-
         """
         kept = {name for command in commands for name in sets_variables(command.program, command.words[1:])}
         given = {*assigned, *(name for command in commands for name in variables_of(command))}
@@ -286,7 +288,7 @@ def _inline_code(commands: Sequence[Sequence[str]], command: str) -> str:
 
 
 def _folders(commands: Sequence[Sequence[str]], cwd: str) -> list[str]:
-    """Return the folders in which one of the commands may run: the first, and those that `cd` enters."""
+    """Return the folders in which one of the commands may run: `cwd`, and those that `cd` and `pushd` enter."""
     folders = [cwd]
     for words in commands:
         if words[0] in {"cd", "pushd"} and words[1:] and not is_open(words[-1]):

@@ -86,7 +86,11 @@ class ProtectedOwnFiles:
     def check(
         self, evaluation: Evaluation, target: ResolvedPath, *, whole: bool, among: Sequence[str] = ()
     ) -> str | None:
-        """Return why a file may not be changed. With `whole`, a folder that contains such a file is refused, too."""
+        """Return why a file may not be changed; `None` if it may.
+
+        With `whole`, a folder that contains such a file is refused, too; with `among`, only if the name of that file
+        matches one of these patterns.
+        """
         evaluation.start_subject(target.given)
         names = list(filter(self._contains, target.names)) or self._loaded_by_hooks(target, evaluation.cwd)
         if not names and whole and target.is_folder:
@@ -101,7 +105,7 @@ class ProtectedOwnFiles:
         )
 
     def check_read(self, evaluation: Evaluation, path: str, *, below: bool) -> str | None:
-        """Return why a file may not be read: the journal and the mail contain what all sessions have said.
+        """Return why a file may not be read; `None` if it may. The journal and the mail are kept from agents.
 
         `below`: the files in a folder are read, too.
         """
@@ -136,7 +140,7 @@ class ProtectedOwnFiles:
         return any(map(self._contains, target.names))
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
-        """Return why a tool may not be called with an input, apart from its paths and commands."""
+        """Return why a tool may not be called with an input; `None` if it may. Ignores paths and commands in it."""
         if call.kind not in _CHECKED_KINDS and not _writes_startup_file(evaluation, call):
             return None
         finding = next(self._input_findings(evaluation, call, tool_input), None)
@@ -165,7 +169,7 @@ class ProtectedOwnFiles:
         )
 
     def _loaded_by_hooks(self, target: ResolvedPath, cwd: str) -> list[str]:
-        """Return the names of a file that the client's settings pass to `--hooks` or `--rules`."""
+        """Return the names of a file that the client's settings pass to `--hooks` or `--rules`; empty if none."""
         until, files = self._hook_files.get(cwd, (0.0, ()))
         if monotonic() >= until:
             folders = (*self._projects, cwd)

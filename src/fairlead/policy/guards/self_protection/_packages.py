@@ -61,7 +61,6 @@ def check_packages(
     """Check one command of the command line `text`, which runs in one of `folders`.
 
     `is_own` returns whether a path is in the environment that Fairlead runs from.
-
     """
     program, args, python = _package_manager(words)
     if not program:
@@ -83,7 +82,10 @@ def check_packages(
 
 
 def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
-    """Return the package manager of a command, its arguments, and the program whose folder shows the environment."""
+    """Return the package manager of a command, its arguments, and the program whose folder shows the environment.
+
+    The package manager is "" if the command calls none, and `venv` if it creates a virtual environment.
+    """
     program, args = basename(words[0]), list(words[1:])
     if _PYTHON.fullmatch(program) and (module := _module(args)):
         at, name = module
@@ -101,7 +103,7 @@ def _package_manager(words: Sequence[str]) -> tuple[str, Sequence[str], str]:
 
 
 def _module(args: Sequence[str]) -> tuple[int, str] | None:
-    """Return the module of `python -m NAME`, and where its arguments begin."""
+    """Return the index of the first argument after `-m NAME`, and the name; `None` if Python runs no module."""
     for index, arg in enumerate(args):
         if arg == "-m":
             return (index + 2, args[index + 1]) if index + 1 < len(args) else None
