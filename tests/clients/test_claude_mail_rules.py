@@ -97,3 +97,19 @@ def test_an_uninstall_restores_the_same_bytes(tmp_path: Path, before: str | None
     installer.carry_out(installer.plan_uninstall(file, state), state)
 
     assert (file.read_text() if file.exists() else None) == before
+
+
+def test_they_are_taken_out_although_the_user_has_deleted_the_hooks(tmp_path: Path) -> None:
+    file, state = tmp_path / "settings.json", tmp_path / "state"
+    (state / "installs").mkdir(parents=True)
+    file.write_text('{"permissions": {"allow": ["Bash(make:*)"]}}')
+    request = InstallRequest(Launcher("/opt/fairlead-hook", "/opt/python"), (2, 1, 325), stay="wake", allows_mail=True)
+    installer.carry_out(installer.plan_install(file, request, state), state)
+    left = json.loads(file.read_text())
+    file.write_text(json.dumps({"permissions": left["permissions"]}))
+
+    plan = installer.plan_uninstall(file, state)
+    installer.carry_out(plan, state)
+
+    assert plan.result.had_ours
+    assert json.loads(file.read_text()) == {"permissions": {"allow": ["Bash(make:*)"]}}

@@ -144,6 +144,7 @@ def test_only_a_regular_file_of_the_user_is_written_to(tmp_path: Path) -> None:
     assert not export_session("/dev/null", "s1")
     assert not export_session("", "s1")
     assert not export_session(str(tmp_path / "own"), "a\0b")
+    assert not export_session(str(tmp_path / "\ud800"), "s1")
     assert not (tmp_path / "made").exists()
 
 

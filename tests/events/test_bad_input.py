@@ -99,8 +99,9 @@ def test_a_deep_payload_that_is_parsed_can_be_encoded_again(text: str) -> None:
     assert {"parsed"} <= outcomes <= {"parsed", "payload: nested too deeply"}
 
 
-def test_a_mapping_too_deep_to_be_written_again_is_refused_at_once_or_when_encoded() -> None:
-    deep: list[Any] = []
+@pytest.mark.parametrize("text", ["", "\ud800"], ids=["plain", "surrogate"])
+def test_a_mapping_too_deep_to_be_written_again_is_refused_at_once_or_when_encoded(text: str) -> None:
+    deep: list[Any] = [text]
     for _ in range(100_000):
         deep = [deep]
 

@@ -231,7 +231,6 @@ __getattr__ = lazy_exports(
             "is_program",
             "is_python_launcher",
             "launcher_folders",
-            "loaded_client",
         ),
         "_reports": (
             "STARTING",

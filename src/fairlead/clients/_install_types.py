@@ -120,7 +120,7 @@ class InstallResult(msgspec.Struct, frozen=True):
     @property
     def had_ours(self) -> bool:
         """Whether an uninstall has removed anything of ours."""
-        return bool(self.dropped or self.status_line or self.stay)
+        return bool(self.dropped or self.status_line or self.stay or self.rules)
 
 
 class InstallReceipt(msgspec.Struct, frozen=True):

@@ -97,11 +97,12 @@ def encode_json(value: Any) -> bytes:
     Raise `PayloadError` if it is nested too deeply.
     """
     try:
-        return _encode(value)
-    except UnicodeEncodeError:
-        import json
+        try:
+            return _encode(value)
+        except UnicodeEncodeError:
+            import json
 
-        return json.dumps(value, separators=(",", ":")).encode()
+            return json.dumps(value, separators=(",", ":")).encode()
     except RecursionError:
         raise PayloadError("payload: nested too deeply") from None
 

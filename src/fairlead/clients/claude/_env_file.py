@@ -23,7 +23,7 @@ def export_session(path: str, session: str, cwd: str = "") -> bool:
         return False
     quoted = session.replace("'", "'\\''")
     line = f"{_EXPORT}'{quoted}'\n".encode(errors="replace")
-    with suppress(OSError):
+    with suppress(OSError, UnicodeEncodeError):  # the path may have a surrogate that stands for no byte
         descriptor = _open(os.path.join(cwd, path))
         try:
             status = os.fstat(descriptor)
