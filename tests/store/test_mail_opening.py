@@ -144,7 +144,7 @@ service = MessageService(store)
 amber, blue = service.ensure_agent("s1"), service.ensure_agent("s2")
 asked = service.send(amber, Draft(to=(blue.name,), subject="asked", intent="request")).message
 notified = []
-service.on_mail(lambda agent: notified.append(agent.name))
+service.add_mail_listener(lambda agent: notified.append(agent.name))
 resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, resource.RLIM_INFINITY))
 
 def refused(call):

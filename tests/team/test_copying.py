@@ -218,7 +218,7 @@ def test_beyond_the_bound_the_oldest_are_given_up_counted_and_told(host: Host) -
         host.store.happen(*range(2, 200))
         until(lambda: copier.counts.given_up, "the oldest were given up")
         until(lambda: copier.counts.given_up + copier.counts.pending == 198, "all are accounted for")
-        assert host.told == [copier.counts.given_up]
+        assert host.told[-1] == copier.counts.given_up  # more than once, if it counts while events still happen
         assert len(host.rows()) == 1
     with host.copying(max_backlog=20_000) as copier:  # a daemon that was restarted meanwhile
         given_up = copier.counts.given_up

@@ -162,8 +162,8 @@ class TeamMail:
     def receive(self, packets: Sequence[IncomingPacket]) -> list[ReceiveResult]:
         """Apply packets whose signatures were verified, in one transaction. Return the result of each, in order.
 
-        Only the packet with the next number of its origin is applied. The listeners of `MessageService.on_mail` are
-        called for the recipients. After the next `sync`, packets up to the numbers in `applied` may be acknowledged.
+        Only the packet with the next number of its origin is applied. The listeners for mail are called for
+        the recipients. After the next `sync`, packets up to the numbers in `applied` may be acknowledged.
         """
         with self._cache.locked():
             return self._receiver.receive(packets)
