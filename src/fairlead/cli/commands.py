@@ -13,7 +13,7 @@ class CommandEntry(NamedTuple):
 
     name: str
     summary: str
-    """The first sentence of the command's help, which the list of commands shows."""
+    """The first paragraph of the command's help, one sentence, which the list of commands shows."""
     target: str = ""
     """The Click command as `module:function` below `fairlead.cli`, such as `mail.inbox:inbox`; "" for a group."""
     subcommands: tuple[CommandEntry, ...] = ()

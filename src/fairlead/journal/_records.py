@@ -66,6 +66,7 @@ class EventRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ev
     cwd: str = ""
     route: Route = field(default="daemon", name="road")
     verdict: Verdict = "none"
+    """What was known when the event was recorded. A `CommandsRecord` may have the final verdict."""
     exit: int = 0
     """The launcher's exit code."""
     reason: str = ""

@@ -67,7 +67,7 @@ class OneOf(click.Choice):  # type: ignore[type-arg]  # generic since Click 8.2
 
 
 class Text(_ParamType):
-    """A text that is not empty."""
+    """A text that is not empty. An option without a value has the default `None`, not ""."""
 
     name = "text"
 
