@@ -172,10 +172,10 @@ def _guards(event: Event, layers: tuple[Layer, ...]) -> Guards | None:
 def _decide_with_hooks(
     event: Event, policy: PolicyContext, options: EventOptions, token: CancellationToken, deadline: float | None
 ) -> Decision | Settled:
-    """Call the guards and the hooks of the command line, and return the decision.
+    """Call the policy's guards and the hooks of `--hooks` and `--rules`, and return the decision.
 
-    If hooks that may be guards cannot be loaded, return a denial on a gate (a `Settled`). Print other problems to
-    stderr.
+    If a hook that might have denied cannot be loaded, and the event can be blocked, return a denial (`Settled`)
+    instead. Otherwise print the problems to stderr.
     """
     from fairlead.cli.support import load_hooks
     from fairlead.hooks import HookContext, HookManager

@@ -245,11 +245,11 @@ class Installer(Protocol):
 
     @property
     def EVENTS(self) -> Mapping[str, EventSetting]:
-        """The client's events."""
+        """Name of each event of the client → how its hook is installed."""
 
     @property
     def REPLACEABLE(self) -> Mapping[str, object]:
-        """Programs that decide the same events, whose hooks an install can remove."""
+        """Name of each other program whose hooks `--replace` can remove → the test whether an entry is its hook."""
 
     @property
     def STAYS(self) -> tuple[str, ...]:

@@ -54,7 +54,10 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Output keys of a client that have no field here. They are passed on unchanged."""
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` or `TypeError` for invalid values: a typo must not open a gate. A denial always blocks."""
+        """Validate the fields, and set `continue_execution` to `False` if `permission` is `deny`.
+
+        Raise `ValueError` for an unknown permission, and `TypeError` for a field of a wrong type.
+        """
         if self.permission not in _STRICTNESS:
             raise ValueError(f"permission must be allow, ask, defer or deny, not {self.permission!r}")
         types = (

@@ -199,7 +199,11 @@ def _finite(number: str) -> float:
 
 
 def _kind(raw: dict[str, Any], event: HookEvent | str | None) -> tuple[type[Event] | None, str]:
-    """Return the event's type (`None` if it is unknown) and its name."""
+    """Return the type of a payload's event (`None` if it is unknown) and its name.
+
+    `event` is the event that the caller expects, `None` for any. Raise `PayloadError` if neither the caller nor the
+    payload names one, if they name different ones, or if the name is blank or no string.
+    """
     name = raw.get("hook_event_name")
     known = TYPES.get(name) if type(name) is str else None
     if known is not None and (event is None or event in (name, known.event_type)):
@@ -258,7 +262,7 @@ def _convert(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
 
 
 def _convert_plain(raw: dict[str, Any], kind: type[Event] | None, name: str) -> Event:
-    """Convert a payload whose fields have the expected types. Unknown keys and nulls go to `extra`."""
+    """Convert a payload without msgspec. Unknown keys and nulls go to `extra`. Raise `NeedsMsgspec` if it is needed."""
     if kind is None or raw.get("hook_event_name") != kind.__name__ or not raw.keys().isdisjoint(ALIASES):
         raise NeedsMsgspec(name)
     annotations: dict[str, str] = getattr(kind, "__struct_types__", {})
@@ -394,7 +398,7 @@ def _blank(field: str) -> PayloadError:
 
 
 def _refuse_surrogates(field: str, value: str) -> None:
-    """Refuse unpaired surrogates: no file name, environment variable or database can store them."""
+    """Raise `PayloadError` for unpaired surrogates: no file name, environment variable or database can store them."""
     try:
         value.encode()
     except UnicodeEncodeError:

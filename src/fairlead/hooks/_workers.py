@@ -29,7 +29,10 @@ def submit(call: Callable[[], Any], done: Callable[[Any, BaseException | None], 
 
 
 class _Worker:
-    """A thread and its queue of jobs. After a job it is idle, and takes the next one, unless enough others are idle."""
+    """A thread that runs the jobs of its queue.
+
+    After a job it becomes idle and can be reused; if `_MAX_IDLE` threads are idle already, it ends.
+    """
 
     __slots__ = ("jobs",)
 

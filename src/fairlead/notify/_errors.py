@@ -6,7 +6,7 @@ NOT_INSTALLED = "not installed; try: pip install 'fairlead[notify]'"
 
 
 class NotSent(Exception):
-    """A method or a channel did not send the note."""
+    """A note could not be shown on the desktop, or sent to a channel. The message is the reason."""
 
 
 def error_text(error: BaseException) -> str:

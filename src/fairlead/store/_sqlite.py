@@ -120,12 +120,12 @@ class SQLite:
         return _files.owner_lock(self.file)
 
     def yield_often(self) -> None:
-        """Interrupt statements every few instructions, so that other processes can run. Called before `prepare`."""
+        """Have statements yield the processor every `_YIELD_STEPS` instructions. Must be called before `prepare`."""
         event.listen(self.engine, "connect", _yield_often)
 
     @contextmanager
     def durable(self, connection: Connection) -> Iterator[None]:
-        """Make a commit and all earlier ones survive a power failure: it syncs the log, which has all of them."""
+        """Return a context in which a commit syncs the log, so that it and earlier ones survive a power failure."""
         # Not through SQLAlchemy, which would begin the transaction.
         driver: Any = connection.connection.driver_connection
         driver.execute("PRAGMA synchronous = FULL")
@@ -172,7 +172,7 @@ class SQLite:
         return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
 
     def release_space(self) -> int:
-        """Truncate some free pages at the end of the file. Return the number of bytes."""
+        """Return up to `_PAGES_PER_STEP` free pages to the file system. The result is how many bytes were released."""
         with self.engine.connect() as connection:
             before = self.free_bytes(connection)
             connection.rollback()

@@ -65,9 +65,9 @@ class MessageOptions(msgspec.Struct, frozen=True):
         }
 
     def body_source(self, word: str = "") -> tuple[str, str]:
-        """Return the text, and the file to read it from. One of them is "". The file `-` is stdin.
+        """Return `(text, "")`, or `("", file)` if the text has to be read from a file; the file `-` is stdin.
 
-        `word` is the text on the command line, which applies unless an option gives the text.
+        The option `file` comes first, then `body`, then `word`, the argument. A text of `-` means stdin, too.
         """
         if self.file is not None:
             return "", self.file

@@ -28,10 +28,11 @@ def applies(event: Event, output: HookOutput) -> bool:
 
 
 def wait(event: Event, payload: bytes, options: EventOptions, answer: bytes) -> int:
-    """Wait for mail, answer the client, and return the exit code. `answer` is the stdout of the event's answer.
+    """Wait for mail, answer the client, and return the exit code. `answer` is the output of the event's decision.
 
-    Without a daemon the agent stops, with that answer or, if it is empty, with a message to the user about the daemon.
-    If a launcher is installed, it replaces this process, and the function does not return.
+    It is printed with the mail, or alone if none comes. Without a daemon the agent stops, with that output or, if it is
+    empty, with a message to the user about the daemon. If no launcher started this process, or its client has ended,
+    nothing is printed. If a launcher is installed, it replaces this process, and the function does not return.
     """
     code = _wait(event, payload, options, answer)
     if code is not None:
@@ -43,7 +44,8 @@ def wait(event: Event, payload: bytes, options: EventOptions, answer: bytes) -> 
 def wake(event: Event, payload: bytes, options: EventOptions) -> int:
     """Wait for mail that wakes the session, while the client continues, and return the exit code.
 
-    Return 0 without waiting if the session does not have `stay: wake`, or if no daemon answers.
+    Return 0 without waiting if the session does not have `stay: wake`, if no daemon answers, if no launcher started
+    this process, or if its client has ended. An installed launcher replaces this process, as in `wait`.
     """
     return (_wait(event, payload, options, b"") if _stay_mode(event, is_answered=False) == "wake" else 0) or 0
 

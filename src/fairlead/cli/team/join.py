@@ -67,7 +67,7 @@ def members_of(hosts: Sequence[Host], certificates: Sequence[Certificate]) -> li
 
 
 def member_lines(members: Sequence[Host]) -> Iterator[str]:
-    """Yield the members with their fingerprints."""
+    """Yield a heading, and a line for each member with its fingerprint. `members` must not be empty."""
     from fairlead.team import fingerprint
     from fairlead.text import one_line
 
@@ -186,7 +186,9 @@ def joined_lines(own: Membership, *, is_founder: bool) -> Iterator[str]:
 def _confirm_membership(
     relay: Relay, welcome: Welcome, unfinished: Membership, options: Options
 ) -> tuple[Membership, bool]:
-    """Ask a person to confirm the members. Return the membership, and whether this host is the first one.
+    """Have a person confirm that this host founds the team, or trusts its members and joins.
+
+    Return the complete membership, and whether this host founds the team.
 
     Raise `PersonRequired` without the confirmation, and `RelayRefused` if the relay's members are not as expected.
     """

@@ -69,7 +69,10 @@ class ClaudeCode(Client):
         return question_of(tool, tool_input)
 
     def choices_of(self, tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
-        """Return the questions that a call asks the user."""
+        """Return the questions of a call, with their options.
+
+        Empty if it asks none, if one of them cannot be read, or if two have the same text.
+        """
         from fairlead.clients.claude._questions import choices_of
 
         return choices_of(tool, tool_input)
@@ -96,7 +99,10 @@ class ClaudeCode(Client):
         return SubagentResult(agent_id, response.get("status") == "completed", model if type(model) is str else "")
 
     def background_task(self, event: PostToolUse) -> str:
-        """Return the id of the background task that a command has become; "unknown" if the response has no id."""
+        """Return the id of the background task that a call has started; "" if it has started none.
+
+        "unknown" if the call runs in the background, and the response has no id.
+        """
         response = event.tool_response
         task = response.get("backgroundTaskId") if type(response) is dict else None
         if type(task) is str and task:
@@ -129,7 +135,7 @@ class ClaudeCode(Client):
         return transcript_text(path)
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
-        """Return the path of a subagent's transcript."""
+        """Return the path of a subagent's transcript. `transcript` is that of its session; "" gives ""."""
         from fairlead.clients.claude._transcripts import subagent_transcript
 
         return subagent_transcript(transcript, agent_id)
@@ -153,7 +159,7 @@ class ClaudeCode(Client):
         return export_session(env_file, session, cwd)
 
     def is_automatic(self, prompt: str) -> bool:
-        """Return whether the client wrote a prompt itself."""
+        """Return whether the client wrote a prompt itself, for a task that has ended or a hook that wakes the agent."""
         return prompt.lstrip().startswith(_AUTOMATIC)
 
     def ended_task(self, prompt: str) -> str:

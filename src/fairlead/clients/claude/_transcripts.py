@@ -46,7 +46,7 @@ def transcripts_folder() -> str:
 
 
 def subagent_transcript(transcript: str, agent_id: str) -> str:
-    """Return the path of a subagent's transcript, by the path of its session's transcript."""
+    """Return the path of a subagent's transcript. `transcript` is that of its session; "" gives ""."""
     return f"{transcript.removesuffix('.jsonl')}/subagents/agent-{agent_id}.jsonl" if transcript else ""
 
 
@@ -125,7 +125,7 @@ class _TranscriptState:
         self.is_unfinished = False
 
     def usage(self) -> Usage | None:
-        """Return the usage so far; `None` if there was no message."""
+        """Return the usage of the messages read so far; `None` if none of them had any."""
         if not any(self._last):
             return None
         return Usage(

@@ -156,7 +156,8 @@ class EventHandler:
     def handle_as_json(self, request: HookRequest, payload: bytes) -> dict[str, Any]:
         """Handle an event of a client that calls over HTTP, without a launcher. Raises nothing: an error denies.
 
-        No command can be run, because there is no process of the caller: a gate that has commands denies.
+        No command can be run, because there is no process of the caller. So commands in the decision deny an
+        event that can be blocked.
         """
         started, client = perf_counter(), client_or_default(request.client)
         event: Event | None = None
@@ -316,7 +317,7 @@ def _run_delay() -> float:
 
 
 def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookReply:
-    """Return the reply with the client's answer; or with a plan, if the caller has to run or send something first."""
+    """Return the reply with the client's answer; or with a plan if the caller has to run commands or send notes."""
     event, request = context.event, context.request
     undo_id = request.id if decision.undoable else ""
     if decision.plan is not None and decision.plan.steps:
@@ -337,7 +338,10 @@ def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookRep
 
 
 def _output_without_caller(event: Event, decision: Decision) -> HookOutput:
-    """Return the output of a decision without running its commands. If it has any, a gate denies."""
+    """Return the output for a caller that cannot run commands.
+
+    A decision with commands denies an event that can be blocked; at any other event the user gets a message.
+    """
     if decision.plan is not None and decision.plan.steps:
         text = "this policy has commands, which an http hook cannot run: fairlead hooks install"
         return decision.output.merge(HookOutput.deny(text) if event.can_block else HookOutput(system_message=text))

@@ -30,15 +30,16 @@ if TYPE_CHECKING:
     from fairlead.policy import Plan, Step
 
     Resume = Callable[[bytes, HookRequest, bytes], HookReply]
-    """Returns the reply that makes a hook wait after its commands. Takes the payload, the request, and what the hook
-    must print in any case."""
+    """Takes the payload, the request, and what the hook must print in any case. Returns the reply that makes the hook
+    wait after its commands."""
 
 
 def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_id: str) -> HookReply:
-    """Return the reply that makes the caller run a plan. Raises `NeedsThread` in the event loop if that needs git.
+    """Return the reply that makes the caller run a plan. `undo_id` becomes `HookReply.undo_id`.
 
-    If the checks of a `Stop` could not be run many times in a row, the reply lets the agent stop instead. `undo_id` is
-    that of the reply.
+    Raises `NeedsThread` without `may_wait` if a step for the launcher has a `when` condition, because git has to be
+    asked. If Python has to run a blocking plan of `Stop`, and `maxBlocks` such plans in a row were never settled, the
+    reply lets the agent stop instead.
     """
     plan, request = decision.plan, context.request
     document = msgspec.json.encode(decision)

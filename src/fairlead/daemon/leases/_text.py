@@ -18,7 +18,10 @@ _MAX_WHY = 200
 
 
 def conflict_text(conflicts: Sequence[tuple[str, Lease, str]], now: float, *, is_blocked: bool) -> str:
-    """Return the message to an agent that changes leased files: each path, the lease on it, the holder's name."""
+    """Return the message to an agent whose call changes leased files. `is_blocked`: whether the call is blocked.
+
+    Each of `conflicts` is a path, the lease on it, and the holder's name.
+    """
     lines = [_conflict_line(path, lease, name, now) for path, lease, name in conflicts[:MAX_SHOWN]]
     if len(conflicts) > MAX_SHOWN:
         lines.append(f"… and {len(conflicts) - MAX_SHOWN} more: fairlead lease")
@@ -41,7 +44,7 @@ def _conflict_line(path: str, lease: Lease, name: str, now: float) -> str:
 
 
 def attempt_notice(path: str, lease: Lease, by: str, now: float, *, is_blocked: bool) -> tuple[str, str]:
-    """Return subject and text of the message to the holder of a lease whose files another agent changes."""
+    """Return subject and text of the message to the holder of a lease when the agent `by` changes the file `path`."""
     shown_path, title = _at_holder(path, lease)
     shown, name, title = one_line(shown_path, _MAX_PATH), one_line(by), one_line(title, _MAX_PATH)
     what = "wanted to change" if is_blocked else "changes"
@@ -61,7 +64,7 @@ def _at_holder(path: str, lease: Lease) -> tuple[str, str]:
 
 
 def edited_too(path: str, name: str, at: float, now: float) -> str:
-    """Return the message to an agent that changes a file which another session has just changed."""
+    """Return the message to an agent that changes a file which the agent `name` of another session changed at `at`."""
     return (
         f"{one_line(name)} changed {one_line(path, _MAX_PATH)} {ago(at, now)}, in another session, and was notified. "
         f"Read the file again before you change it. {_lease_advice(path, name)}"
@@ -69,7 +72,7 @@ def edited_too(path: str, name: str, at: float, now: float) -> str:
 
 
 def edited_after_you(path: str, name: str, at: float, now: float) -> str:
-    """Return the message to an agent if another session changes a file that this agent has changed."""
+    """Return the message to an agent that changed a file at `at`, which `name`, of another session, changes now."""
     return (
         f"{one_line(name)} changes {one_line(path, _MAX_PATH)} in another session; you changed it {ago(at, now)}. "
         f"Read the file again before you go on with it. {_lease_advice(path, name)}"

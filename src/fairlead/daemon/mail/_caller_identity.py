@@ -287,10 +287,11 @@ class ShellCalls(EventExtension):
     def callers(
         self, sessions: Iterable[str], read_command_line: Callable[[], str], working: Iterable[str]
     ) -> frozenset[str]:
-        """Return the ids of the subagents that may run a command in a shell with this command line; "" is the session.
+        """Return which agents may have started a shell: ids of subagents, and "" for a main session.
 
-        `sessions` are the ids of the sessions whose calls are compared. The command line is read only if they have
-        calls. If none matches, the session and the subagents `working` are returned, which have running shell calls.
+        `read_command_line` returns the command line of the shell; it is called only if `sessions`, given by their ids,
+        have running calls. The longest of their commands that the line contains count. If it contains none, returns ""
+        and `working`, the ids of subagents with running shell calls.
         """
         names = set(sessions)
         with self._lock:

@@ -227,7 +227,10 @@ class MailService:
         return self._service
 
     def service_within(self, seconds: float) -> MessageService | None:
-        """Return the message service; `None` if it is not open within that time. Call it in a thread unless it is 0."""
+        """Return the message service; `None` if it is not open after `seconds`.
+
+        It does not wait if the last attempt to open it has failed. Call it in a thread unless `seconds` is 0.
+        """
         if self._service is None and seconds and not self.is_unavailable:
             if self.loop is not None:
                 self.loop.call_soon_threadsafe(self._wanted.set)
@@ -288,8 +291,8 @@ class MailService:
     ) -> tuple[list[Message], Left]:
         """Mark queued mail of an agent as shown at an event, for the launcher of the request.
 
-        Returns the messages, and how many are still queued or a summary of them. `showing` is the id of the showing, by
-        default that of the event. If mail is shown several times at one event, each showing needs a different id.
+        Returns and raises the same as `take`. `showing` is the id of the showing, by default that of the event. If mail
+        is shown several times at one event, each showing needs a different id.
         """
         pid = reader_pid(request.id) if request.receipts else None
         return self.take(service, agent, event.event_name, showing or request.id, pid, urgent_only=urgent_only)
@@ -304,10 +307,13 @@ class MailService:
         *,
         urgent_only: bool = False,
     ) -> tuple[list[Message], Left]:
-        """Mark queued mail of an agent as shown to the reader with that pid, which gives a receipt.
+        """Mark queued mail of an agent as shown. Returns the messages, and how many are still queued.
 
-        `pid` is `None` for a reader that gives no receipts, and 0 if it is not known. Returns the messages, and how
-        many are still queued or a summary of them. Raises `MailUnreachable` if the receipt's file cannot be created.
+        If these are too many, they are marked as shown, too, and a `QueueSummary` is returned instead of their number:
+        not at polls, which return mail page by page.
+
+        `showing` is the id of this showing. `pid` is that of the reader, whose receipt is then expected: 0 if it is not
+        known, `None` if the reader gives no receipts. Raises `MailUnreachable` if the receipt's file cannot be created.
         """
         if not service.queued_count(agent, urgent_only=urgent_only):
             return [], 0

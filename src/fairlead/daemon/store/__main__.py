@@ -68,7 +68,10 @@ class StoreServer:
         self._sent_progress = Progress(-1, 0, Position(0, 0))
 
     def run(self) -> None:
-        """Run until the daemon requests the end. If the daemon ends, end the process."""
+        """Run until the daemon requests the end.
+
+        If the daemon is gone, end the process, or raise `OSError` if a message cannot be sent to it.
+        """
         has_more = True
         while self._receive(0.0 if has_more or self._pending else _INTERVAL):
             has_more = self._writer.write_batch()
@@ -139,7 +142,10 @@ class StoreServer:
 
 
 def main() -> int:
-    """Fill the store for the daemon at stdin, and return the exit code."""
+    """Fill the store and answer the daemon's requests, over the socket on stdin. Return the exit code, which is 0.
+
+    This ends when the daemon requests it, or is gone.
+    """
     for number in (signal.SIGINT, signal.SIGHUP):  # sent to the whole process group; the daemon decides when to end
         signal.signal(number, signal.SIG_IGN)
     os.nice(_NICENESS)

@@ -120,7 +120,7 @@ class TeamService:
         self._requests = ConnectionRequests()
         self._stopping = Flag()
         self._woken = Flag()
-        """Set to end the pause between two attempts."""
+        """Set when another thread has something for this one to do."""
         self._has_changes = self._is_urgent = False
         self._seen: tuple[int, frozenset[int], frozenset[str]] = (-1, frozenset(), frozenset())
         self._asked: frozenset[tuple[str, float]] = frozenset()
@@ -311,7 +311,10 @@ class TeamService:
             self._pause(delay * random.uniform(0.7, 1.3))  # noqa: S311 - hosts must not come back all at once
 
     def _pause(self, seconds: float) -> None:
-        """Wait until the next attempt, or until there is a request. Meanwhile, count the unsent packets."""
+        """Fail the queued requests, then wait `seconds`, or until there is a new request or the thread is stopped.
+
+        Meanwhile, build and count the packets to send.
+        """
         self._requests.fail(self.log.why)
         until, count_at = monotonic() + seconds, 0.0
         while not self._stopping.is_set() and self._requests.is_empty and monotonic() < until:

@@ -203,7 +203,10 @@ def _plugin_variable() -> str:
 
 
 def _is_flat(document: Mapping[Any, object], source: str) -> bool:
-    """Return whether a document has events at its top level. A plugin's may; settings without hooks do not."""
+    """Return whether the top-level keys of a document without `hooks` are to be read as events.
+
+    They are if one of them is an event, or if the file is a `hooks.json`. Any other file configures no hooks.
+    """
     return _file_name(source) == "hooks.json" or any(HookEvent.find(key) for key in document)
 
 
@@ -235,7 +238,6 @@ class _Problems:
     """Collects the problems of one file."""
 
     def __init__(self, source: str) -> None:
-        """Start without problems."""
         self.source = source
         self.found: list[Problem] = []
 
@@ -260,7 +262,7 @@ class _Problems:
                 self.warn(at / key, "null, treated as missing")
 
     def named_items(self, mapping: Mapping[Any, object], at: RuleLocation) -> Iterator[tuple[str, object]]:
-        """Yield the items whose key is a valid name. YAML keys can also be numbers, dates or null."""
+        """Yield the items whose key is a valid name; report the others. YAML keys can be numbers or null, too."""
         for name, value in mapping.items():
             if not isinstance(name, str):
                 self.report(at, f"expected a string as key, got {_type_of(name)}")
@@ -272,7 +274,7 @@ class _Problems:
     def aliased_value(
         self, entry: Mapping[Any, Any], at: RuleLocation, key: str, alias: str
     ) -> tuple[Any, RuleLocation]:
-        """Return the value of a key, or of its alias, and its location."""
+        """Return the value of a key, or else of its alias, and its location. If both are set, warn about the alias."""
         if entry.get(key) is None:
             return entry.get(alias), at / alias
         if entry.get(alias) is not None:
@@ -284,7 +286,7 @@ class _Problems:
 
 
 def _read_command(value: object, at: RuleLocation) -> str:
-    """Read a command line, a program or a shell."""
+    """Return a command line, a program or a shell. Raise `EntryError` if it is no string, or blank."""
     command = _read_string(value, at)
     if not command.strip():
         raise EntryError(at, "empty; expected a command")
@@ -292,7 +294,7 @@ def _read_command(value: object, at: RuleLocation) -> str:
 
 
 def _read_timeout(value: object, at: RuleLocation) -> float | None:
-    """Read a number of seconds."""
+    """Return a number of seconds, at most `_MAX_TIMEOUT`; `None` for null. Raise `EntryError` if it is not above 0."""
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -303,7 +305,7 @@ def _read_timeout(value: object, at: RuleLocation) -> float | None:
 
 
 def _read_args(value: object, at: RuleLocation) -> tuple[str, ...] | None:
-    """Read the arguments of a program that runs without a shell."""
+    """Return the arguments of a program that runs without a shell; `None` for null. Raise `EntryError` if invalid."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -312,7 +314,7 @@ def _read_args(value: object, at: RuleLocation) -> tuple[str, ...] | None:
 
 
 def _read_string(value: object, at: RuleLocation) -> str:
-    """Read a string that can be part of a command line."""
+    """Return a value that can be part of a command line. Raise `EntryError` if it is not such a string."""
     if not isinstance(value, str):
         raise EntryError(at, f"expected a string, got {_type_of(value)}")
     if error := _text_error(value):

@@ -77,7 +77,10 @@ class TeamMail:
             return self._hosts.records()
 
     def local_snapshot(self) -> bytes:
-        """Return the encoded `HostSnapshot` of this host for the other hosts, with agents that ended recently."""
+        """Return the encoded `AgentsAndTopics` of this host: its agents, with recently ended ones, and its topics.
+
+        It is part of the body of the host snapshot `agents`.
+        """
         with self._cache.locked():
             agents, formers = self._cache.agents.all(), self._cache.agents.former_names()
             topics = {name: tuple(self._cache.topics.subscribers(name)) for name in self._cache.topics.names()}

@@ -80,7 +80,7 @@ class WordExpander:
         return [quote(token[1:-1]).replace(EMPTY, "") if token[0] in "'\"" else token for token in tokens]
 
     def expand_words(self, nodes: Iterable[Node]) -> list[str]:
-        """Return the words of some nodes; nodes without a blank between them are one word."""
+        """Return the words that some nodes expand to. Nodes without a blank between them are expanded together."""
         words: list[str] = []
         for group in self._source.group_words(nodes):
             if len(group) == 1:
@@ -101,11 +101,14 @@ class WordExpander:
         return source if _is_simple(source) else None
 
     def expand_word(self, nodes: Iterable[Node]) -> str:
-        """Return some nodes as one word, without splitting or brace expansion."""
+        """Return the expansion of some nodes as one word, without splitting or brace expansion."""
         return self._expand_group(list(nodes)).replace(EMPTY, "")
 
     def _expand_group(self, nodes: list[Node]) -> str:
-        """Return adjacent nodes as one text. The parser splits `$a/$b.c` before and after its second dollar sign."""
+        """Return the expansion of adjacent nodes as one marked text.
+
+        A `$` that the parser has split from its name, as in `$a/$b.c`, is joined to it again.
+        """
         source = self._source
         parts: list[str] = []
         for node in nodes:
@@ -118,7 +121,7 @@ class WordExpander:
         return "".join(parts)
 
     def expand_part(self, node: Node, *, quoted: bool) -> str:
-        """Return one part of a word as marked text."""
+        """Return the expansion of one part of a word as marked text. `quoted`: it is in double quotes."""
         text = self._source.text_of(node)
         match node.type:
             case "word" | "number":
@@ -138,7 +141,7 @@ class WordExpander:
         return value
 
     def _expand_literal(self, text: str, *, quoted: bool) -> str:
-        """Return a literal word. It may contain a variable: the parser takes `$b` in `$a/$b.c` for literal."""
+        """Return the expansion of a word that is literal to the parser, but may contain variables: `$b` in `$a/$b`."""
         return "".join(
             [
                 self._expand_variable(match[1], match[0], quoted=quoted) if match[1] else unquoted(match[0])
@@ -147,7 +150,7 @@ class WordExpander:
         )
 
     def _expand_string(self, node: Node) -> str:
-        """Return text in double quotes. It is read from the source, because the parser drops some blanks."""
+        """Return the expansion of a text in double quotes. It is read from the source: the parser drops some blanks."""
         if node.type == "translated_string":
             node = node.children[-1]
         at, parts = node.start_byte + 1, []

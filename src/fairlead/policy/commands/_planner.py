@@ -1,6 +1,6 @@
-"""Plans the commands of an event.
+"""Plans the commands of an event, those of the nearest layer first.
 
-Runs nothing, and reads only the files that the context of a prompt names. The nearest layer comes first.
+Runs nothing. It reads files only for a prompt: those that matching context rules name with `@`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _events_of(policy: Policy) -> Iterator[str]:
 
 
 def plan_commands(event: Event, layers: tuple[Layer, ...], *, read: _prompts.ReadFile = _prompts.read_inside) -> Plan:
-    """Return the plan of an event. Without a command that matches, it has no steps.
+    """Return the plan of an event. Without a command that matches, it has no steps. `read` reads files for a prompt.
 
     The plan contains only the commands and texts of trusted files, each of them once.
     """
@@ -125,7 +125,7 @@ def _plan(
     log: tuple[str, ...],
     more_env: dict[str, str] | None = None,
 ) -> Plan:
-    """Return a plan with the variables of the event and `more_env`, if there are steps."""
+    """Return a plan. If it has steps, it also has the variables of the event and `more_env`."""
     env = event_variables(event, **(more_env or {})) if steps else {}
     return Plan(
         event_name=event.event_name,

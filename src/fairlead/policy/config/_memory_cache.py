@@ -161,7 +161,7 @@ def get_cached_policy(
 
 
 def _generation(watch: FolderWatch, stamps: dict[str, Stamp] | None) -> int:
-    """Return the generation of the watch, which is asked only once for all events that share their lookups."""
+    """Return the generation of the watch. It is asked once for all events that share the lookups `stamps`."""
     if stamps is None:
         return watch.generation()
     if _Watching.asked_for is not stamps:
@@ -175,7 +175,10 @@ def _is_current(
     known: Mapping[str, object],
     lookups: dict[str, Stamp] | None,
 ) -> bool:
-    """Return whether files and folders are unchanged; if not, remove the entry. New lookups are added to `lookups`."""
+    """Return whether all dependencies are unchanged; if not, remove the entry `key` from the cache.
+
+    `known` and `lookups` hold paths that were already looked up. Further ones are added to `lookups`.
+    """
     lookups = {} if lookups is None else lookups
     if known and dependencies:
         lookups |= _known_stamps(known)

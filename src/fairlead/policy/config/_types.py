@@ -33,7 +33,7 @@ if TYPE_CHECKING or not LIGHT:  # the light structs do not read annotations
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all types of the file: keys in camelCase, and no unknown keys."""
+    """Base class of everything in a policy file. Keys are in camelCase; unknown keys are errors."""
 
 
 # -- commands ------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ class CallGuard:
         return blocked
 
     def _ask_about(self, evaluation: Evaluation, target: ResolvedPath) -> None:
-        """Add a question if a rule protects a file that the call uses in an unknown way."""
+        """Record an unknown if a rule protects a file that the call uses in a way that is not known."""
         probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.tool_alias)
         probe.paths = evaluation.paths
         if self._is_protected(probe, target):
@@ -174,7 +174,10 @@ class CallGuard:
         evaluation.unknowns += probe.unknowns
 
     def _ask_below(self, evaluation: Evaluation, access: PathAccess, folder: ResolvedPath) -> None:
-        """Add a question if files are written below a folder that contains protected files."""
+        """Record an unknown if a call writes below a folder that contains protected files: it may write these.
+
+        Unknowns lead to a question or a denial, unless the policy allows them (`bash.unparsable`).
+        """
         probe = Evaluation(evaluation.tool, evaluation.agent, evaluation.cwd, evaluation.tool_alias)
         probe.paths = evaluation.paths
         is_own = not access.among and self._own is not None and self._own.check(probe, folder, whole=True) is not None
@@ -196,7 +199,7 @@ class CallGuard:
 def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPath]:
     """Return the path of an access, also with its variables expanded, and the files that it matches as a pattern.
 
-    If these are too many, a question is added instead.
+    If these are too many, only the path is returned, and an unknown is recorded.
     """
     target = evaluation.paths.resolve(access.path)
     if "$" in access.path:
@@ -212,7 +215,7 @@ def _targets(evaluation: Evaluation, access: PathAccess) -> Iterable[ResolvedPat
 
 
 def _variable(name: str, cwd: str) -> str:
-    """Return the folder that a tool may substitute for a variable; "" if there is no name after the `$`."""
+    """Return the folder that a tool may substitute for a variable: the home or `cwd`; "" if no name follows the `$`."""
     if not name:
         return ""
     return os.path.expanduser("~") if name == "HOME" else cwd

@@ -1,6 +1,6 @@
-"""The guards of a policy on tool calls and permission requests. Compiled once for many calls.
+"""Checks tool calls and permission requests against a policy. `Guards` is compiled once and used for many calls.
 
-Fails closed: `answer` denies if a guard raises, and so does the hook manager.
+It fails closed: if a guard raises, `Guards.answer` denies, and the hook manager does for guards registered with it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_WITH_PATH_LAYERS = 64
 
 
 class Guards:
-    """All guards of a policy. `layers` are its files, nearest first."""
+    """All guards of a policy. `layers` are the policy files of a session, nearest first."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class _Checks:
 
 
 def _without_files(event: PreToolUse, evaluation: Evaluation) -> PreToolUse | None:
-    """Return a shell call whose searches leave out unreadable files; `None` if the call cannot be rewritten."""
+    """Return a shell call, rewritten so that its searches leave out unreadable files; `None` if that is impossible."""
     from fairlead.policy.guards._narrowing import narrowed_command
 
     for key in client_named(event.client).command_keys:

@@ -87,7 +87,7 @@ def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
 
 
 def _disable_if_useless(check: DetectedCheck, project: ProjectFolder, before: list[DetectedCheck]) -> DetectedCheck:
-    """Disable a check if its program is missing, or if an earlier check seems to cover it."""
+    """Return a check, disabled if its program is missing, or if one of the checks `before` it seems to cover it."""
     several = (other for other in before if other.disabled_reason is None and other.tool in {"make", "pre-commit"})
     cover = next((other for other in several if other.role in {"all", check.role}), None)
     if cover is not None:
@@ -187,7 +187,10 @@ def _requirements(tree: dict[str, Any]) -> list[object]:
 
 
 def _names(tree: object) -> Iterator[str]:
-    """Yield every key, and the name at the start of every text, because requirements have many forms."""
+    """Yield the names that may be packages in a TOML value, which is searched recursively.
+
+    These are every key, and the lowercased name at the start of every string.
+    """
     if isinstance(tree, str) and (match := _NAME.match(tree)):
         yield match[0].lower()
     elif isinstance(tree, dict):
@@ -237,7 +240,7 @@ def _php(project: ProjectFolder) -> Iterator[DetectedCheck]:
 
 
 def _scripts(tree: dict[str, Any], manager: str, source: str, when: tuple[str, ...]) -> Iterator[DetectedCheck]:
-    """Yield the scripts that run checks, except those that watch files, which never end."""
+    """Yield the scripts that run checks, except those that watch files, and the one of `npm init`."""
     scripts = _table(tree, "scripts")
     for name, role in _SCRIPTS.items():
         if name in scripts and _NO_TEST not in str(scripts[name]) and "--watch" not in str(scripts[name]):

@@ -39,7 +39,7 @@ for an answer, it belongs to the next message, so the question was answered.
 
 
 def path_of(event: ToolEvent) -> str:
-    """Return the path in a tool call's input, cut; "" if there is none."""
+    """Return the path in a tool call's input, cut to `MAX_PATH_LENGTH`; "" if there is none."""
     path = client_or_default(event.client).path_of(event.tool_input)
     return clean_text(path, MAX_PATH_LENGTH) if path else ""
 
@@ -196,7 +196,11 @@ def _answered(session: Session, event: PostToolUse, at: float, *, is_delayed: bo
 
 
 def _spawned(session: Session, event: PostToolUse, agent_id: str, at: float, *, is_delayed: bool) -> Changes:
-    """Return the changes for the subagent that a call has started: it has finished, or continues in the background."""
+    """Return the changes for a subagent that a call has started.
+
+    If it has finished, it is removed. Else it is listed as one in the background, unless a delayed event names one that
+    was already closed.
+    """
     if is_finished(event):
         agents = {name: agent for name, agent in session.agents.items() if name != agent_id}
         return {"agents": agents, "closed": (clean_text(event.tool_use_id or "", MAX_ID_LENGTH), agent_id)}

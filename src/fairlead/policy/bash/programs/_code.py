@@ -162,7 +162,7 @@ def _first(groups: Iterable[str | None]) -> str:
 
 
 def _certain_accesses(code: str) -> Iterator[Effect]:
-    """Yield the accesses of calls whose first argument is a literal."""
+    """Yield the accesses of the calls in `_CERTAIN_CALLS` whose first argument is a literal path."""
     for pattern, mode in _CERTAIN_CALLS:
         for match in pattern.finditer(code):
             path = _first(match.groups())
@@ -187,7 +187,7 @@ def _paths(texts: list[str]) -> Iterator[str]:
 
 
 def _tokens(text: str) -> Iterable[str]:
-    """Return the words of a literal that may name files: `ATTACH '.env'`, `.shell rm .env`."""
+    """Return the words of a literal that may name files, such as `.env` in `ATTACH '.env'`; empty for a single word."""
     if " " not in text:
         return ()
     return [part for part in re.split(r"[\s'\"`;|&()<>=,]+", text) if "." in part or "/" in part]
@@ -199,7 +199,7 @@ def _as_pattern(path: str) -> str:
 
 
 def _searched_files(code: str, *, writes: bool) -> Iterator[Effect]:
-    """Yield the files that the code searches for. Which of them it accesses is only known when it runs."""
+    """Yield an access to any one of the files that the code searches for: which one is only known when it runs."""
     mode: Mode = "write" if writes else "read"
     for match in _SEARCHES.finditer(code):
         folder, _, name = _first(match.groups()).rpartition("/")
@@ -223,7 +223,11 @@ def _quoted(source: str) -> list[str]:
 
 
 def _commands(code: str, texts: list[str]) -> Iterator[Effect]:
-    """Yield the commands that the code runs."""
+    """Yield the commands that the code may run.
+
+    They are those passed to functions that run commands, and those of `texts` that start with the name of a known
+    program and a blank.
+    """
     from fairlead.policy.bash.programs._table import PROGRAMS
 
     scripts: dict[str, None] = {}
@@ -265,7 +269,7 @@ def _builds_names(code: str) -> bool:
 
 
 def _literals(code: str, program: str) -> Iterator[str]:
-    """Yield each string literal, and the texts of concatenated or joined literals."""
+    """Yield each string literal, the texts of combined literals, and in languages without quotes every word."""
     seen = {_first(groups): None for groups in _LITERAL.findall(code)}
     seen |= dict.fromkeys(_joined_literals(code))
     if program in _BARE_WORDS:
@@ -275,7 +279,10 @@ def _literals(code: str, program: str) -> Iterator[str]:
 
 
 def _joined_literals(code: str) -> Iterator[str]:
-    """Yield the text of consecutive literals: `'a' + 'b'`, `join('a', 'b')`, `Path('a') / 'b'`, `'%s' % 'a'`."""
+    """Yield the combined text of adjacent literals, again after each further one.
+
+    It is `ab` for `'a' + 'b'`, `a/b` for `Path('a') / 'b'` and for literals separated by a comma, `a` for `'%s' % 'a'`.
+    """
     text, end = "", -1
     for match in _QUOTED.finditer(code):
         part, gap = _first(match.groups()), code[end : match.start()] if 0 <= end < match.start() else "-"

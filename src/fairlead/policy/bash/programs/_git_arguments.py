@@ -10,7 +10,7 @@ class GitArguments(NamedTuple):
     """The parsed arguments of a subcommand."""
 
     given: dict[str, list[str]]
-    """The options, each with its values."""
+    """Name of each option, without dashes → its values, "" for each time that it has none."""
     operands: list[str]
     """The words before `--`."""
     paths: list[str] | None
@@ -21,11 +21,11 @@ class GitArguments(NamedTuple):
         return not self.given.keys().isdisjoint(names)
 
     def values(self, *names: str) -> list[str]:
-        """Return the values of the options."""
+        """Return the values of the options, in the order of `names`."""
         return [value for name in names for value in self.given.get(name, ())]
 
     def value(self, *names: str) -> str | None:
-        """Return the last value of the options, or `None`."""
+        """Return the last value of the last of `names` that has any; `None` if none of them is given."""
         values = self.values(*names)
         return values[-1] if values else None
 

@@ -31,7 +31,10 @@ def _one_of(words: Iterable[str]) -> tuple[str, ...]:
 
 
 class Output(NamedTuple):
-    """The possible lines of an output, each as one word of marked text, which may be a pattern."""
+    """What a command may print, as words: mostly one for each possible line.
+
+    A word is marked text (see `_words`), and may be a pattern.
+    """
 
     words: tuple[str, ...]
     is_prefix: bool = False
@@ -42,7 +45,10 @@ _Producer: TypeAlias = "Callable[[ProgramCall, Output | None], Output | None]"
 
 
 def output_of(call: ProgramCall, before: Output | None) -> Output | None:
-    """Return the output of a command whose input is `before`; `None` if it is not known."""
+    """Return the output of a command; `None` if it is not known.
+
+    `before` is the output that it gets as its input; `None` if there is none, or it is not known.
+    """
     producer = PRODUCERS.get(call.program)
     if producer is None or any(map(is_unknown, call.args)):
         return None
@@ -93,7 +99,7 @@ def _find(call: ProgramCall, _: Output | None) -> Output | None:
 
 
 def find_roots(args: list[str]) -> tuple[list[str], list[str]]:
-    """Return the folders and the tests of `find`."""
+    """Return the folders (`.` if none is given) and the tests in the arguments of `find`."""
     links = {"-H", "-L", "-P"}
     start = next(
         (index for index, arg in enumerate(args) if arg[:1] in {"-", "(", "!"} and arg not in links), len(args)

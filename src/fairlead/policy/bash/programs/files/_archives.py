@@ -56,7 +56,7 @@ def _tar(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _traditional(args: list[str]) -> list[str]:
-    """Return the arguments of `tar xfC a.tar folder` as separate options, each followed by its value."""
+    """Split a leading group of options without a dash: `xfC a.tar folder` into `-x -f a.tar -C folder`."""
     rest, options = list(args[1:]), []
     for letter in args[0]:
         options.append(f"-{letter}")
