@@ -104,6 +104,7 @@ BLOCKED = (
     "GIT_ICASE_PATHSPECS=1 git checkout other -- CONFIG.LOCK",
     "GIT_TRACE2_EVENT=$PWD/config.lock git status",
     "git restore --source=other config.lock",
+    "git restore --source=HEAD -s other config.lock",
     "git restore -s other .",
     "git restore --sour other -- .",
     "git restore -s gone .",

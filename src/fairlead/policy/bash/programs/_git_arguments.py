@@ -10,7 +10,10 @@ class GitArguments(NamedTuple):
     """The parsed arguments of a subcommand."""
 
     given: dict[str, list[str]]
-    """Name of each option, without dashes → its values, "" for each time that it has none."""
+    """Name of each option, without dashes → its values, "" for each time that it has none.
+
+    The option that is given last is the last one.
+    """
     operands: list[str]
     """The words before `--`."""
     paths: list[str] | None
@@ -25,9 +28,8 @@ class GitArguments(NamedTuple):
         return [value for name in names for value in self.given.get(name, ())]
 
     def value(self, *names: str) -> str | None:
-        """Return the last value of the last of `names` that has any; `None` if none of them is given."""
-        values = self.values(*names)
-        return values[-1] if values else None
+        """Return the value that is given last for one of the options, which counts; `None` if none of them is given."""
+        return next((values[-1] for name, values in reversed(self.given.items()) if name in names), None)
 
     @property
     def words(self) -> list[str]:
@@ -69,7 +71,7 @@ def _long(text: str, valued: str, flags: str, rest: list[str], given: dict[str, 
         name = full[0] if len(full) == 1 else name
     if not equals and name in separate and rest:
         value = rest.pop(0)
-    given.setdefault(name, []).append(value)
+    _add(given, name, value)
 
 
 @lru_cache(maxsize=128)
@@ -81,14 +83,18 @@ def _names(valued: str, flags: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def _short(text: str, letters: str, rest: list[str], given: dict[str, list[str]]) -> None:
     if text.isdigit():
-        given.setdefault("n", []).append(text)
+        _add(given, "n", text)
         return
     for index, letter in enumerate(text, 1):
         if letter in letters:
             value = text[index:] or (rest.pop(0) if rest else "")
-            given.setdefault(letter, []).append(value)
+            _add(given, letter, value)
             return
-        given.setdefault(letter, []).append("")
+        _add(given, letter, "")
+
+
+def _add(given: dict[str, list[str]], name: str, value: str) -> None:
+    given[name] = [*given.pop(name, ()), value]
 
 
 OWN_COMMANDS: Final = frozenset(
