@@ -34,7 +34,19 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 def to_text(schema: dict[str, Any]) -> str:
     """Return a schema as it is written to its file."""
-    return json.dumps(schema, indent=2) + "\n"
+    return json.dumps(_with_null_last(schema), indent=2) + "\n"
+
+
+def _with_null_last(schema: Any) -> Any:
+    """Return a schema in which null is the last of several types. Where msgspec puts it depends on its version."""
+    if isinstance(schema, list):
+        return [_with_null_last(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _with_null_last(value) for key, value in schema.items()}
+    if isinstance(inner.get("anyOf"), list):
+        inner["anyOf"].sort(key=lambda kind: kind == {"type": "null"})
+    return inner
 
 
 def _of(kind: type) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class CachedModules:
         self._rare = rare
         self._usual: list[str] = []
         """The modules that `load` runs, each after the modules that it imports."""
+        self._compared = 0
+        """The number of processes that have needed all modules in `_usual`, at most `_TO_COMPARE`."""
         self._order: list[str] = []
         """The modules that this process has run from the file, in the order in which they finished."""
         self._file = -1
@@ -100,20 +102,21 @@ class CachedModules:
             index = os.read(self._file, min(_MAX_INDEX, int.from_bytes(head[:8], "big")))
             if _hash(index) != head[8:]:
                 return
-            key, entries, usual = marshal.loads(index)  # noqa: S302 - as trusted as compiled modules
+            key, entries, usual, compared = marshal.loads(index)  # noqa: S302 - as trusted as compiled modules
             self._start = _HEADER + len(index)
         except (OSError, ValueError, EOFError, TypeError):
             return
         if key == self._key:
-            self._entries, self._usual = entries, usual
+            self._entries, self._usual, self._compared = entries, usual, compared
 
     def load(self) -> None:
         """Run the modules that nearly every process needs, without the overhead of `import`.
 
-        They are listed in the file by the first process that found all its modules there and needed no rare one. At the
-        first module that cannot be run from the file, this method returns; `import` then loads what is missing.
+        Each of the first `_TO_COMPARE` processes has needed them; those that missed a module in the file, or needed a
+        rare one, do not count. A single process may need modules that hardly any other does. At the first module that
+        cannot be run from the file, this method returns; `import` then loads what is missing.
         """
-        for name in self._usual:
+        for name in self._usual if self._compared == _TO_COMPARE else ():
             package, _, last = name.rpartition(".")
             if name in sys.modules or package not in sys.modules:  # the package imports it
                 continue
@@ -154,15 +157,17 @@ class CachedModules:
         self._order.append(module.__name__)
 
     def save(self) -> None:
-        """Write the file again if it lacks modules of this process, or has no list for `load` yet.
+        """Write the file again if it lacks modules of this process, or its list for `load` is not complete yet.
 
         Does nothing if the folder is read-only or Python must not write compiled modules. Errors are ignored.
         """
         folder = os.path.dirname(self._path)
         if not self.has_missed:
-            if self._usual or any(name.startswith(self._rare) for name in self._order):
+            if self._compared == _TO_COMPARE or any(name.startswith(self._rare) for name in self._order):
                 return
-            self._usual = self._order
+            needed = set(self._order)
+            self._usual = [name for name in self._usual if name in needed] if self._compared else self._order
+            self._compared += 1
         if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
             return
         stamps = {
@@ -183,8 +188,9 @@ class CachedModules:
         for name, code in codes.items():
             entries[name] = *stamps[name], offset, len(code), _hash(code)
             offset += len(code)
-        usual = self._usual if all(name in entries for name in self._usual) else []
-        index = marshal.dumps((self._key, entries, usual))
+        if not all(name in entries for name in self._usual):
+            self._usual, self._compared = [], 0
+        index = marshal.dumps((self._key, entries, self._usual, self._compared))
         temporary = f"{self._path}.{os.urandom(6).hex()}"  # two namespaces may have the same pid at the same time
         with suppress(OSError):
             with open(temporary, "wb") as file:
@@ -214,6 +220,7 @@ def _module_of(spec: ModuleSpec) -> ModuleType:
     return module
 
 
+_TO_COMPARE = 3
 _MAX_INDEX = 1 << 20
 _HEADER = 16
 """Bytes before the index: its size and its hash."""

@@ -356,14 +356,32 @@ def modules_of(project: Project, copied: Path, tool: str = "Edit", **fields: Any
     return [re.sub(r" at 0x[0-9a-f]+", "", line) for line in lines if line.startswith("fairlead.")]
 
 
-def test_the_third_process_runs_the_usual_modules_at_once(project: Project, copied: Path) -> None:
+def test_the_fifth_process_runs_the_usual_modules_at_once(project: Project, copied: Path) -> None:
     """They have the attributes that `import` gives them."""
     assert modules_of(project, copied) == []
     imported = modules_of(project, copied)
+    for _ in range(2):
+        assert modules_of(project, copied) == imported
     file = copied / f"fairlead/__pycache__/light.{sys.implementation.cache_tag}.bin"
     before = file.stat().st_ino
     assert modules_of(project, copied) == imported
     assert file.stat().st_ino == before, "the file is complete"
+
+
+UNUSUAL = """\
+from fairlead.lazy import CachedModules
+load = CachedModules.load
+CachedModules.load = lambda modules: (load(modules), __import__("fairlead.durations"))
+"""
+
+
+@pytest.mark.parametrize("unusual", range(3))
+def test_what_one_of_the_first_processes_needs_alone_is_not_usual(project: Project, copied: Path, unusual: int) -> None:
+    loaders(project, copied, UNUSUAL + LAUNCHED)
+    for number in range(3):
+        found = loaders(project, copied, UNUSUAL + LAUNCHED if number == unusual else LAUNCHED)
+        assert ("fairlead.durations" in found) is (number == unusual)
+    assert "fairlead.durations" not in loaders(project, copied)
 
 
 def test_a_module_that_is_gone_leaves_the_file(project: Project, copied: Path) -> None:
@@ -378,7 +396,7 @@ def test_a_module_that_is_gone_leaves_the_file(project: Project, copied: Path) -
     assert b"fairlead.decide._gone" in file.read_bytes()
     gone.unlink()
     user.write_text(text)
-    for _ in range(2):
+    for _ in range(5):
         modules_of(project, copied)
     assert b"decide._gone" not in file.read_bytes()
     before = file.stat().st_ino
@@ -389,14 +407,15 @@ def test_a_module_that_is_gone_leaves_the_file(project: Project, copied: Path) -
 def test_modules_for_shell_commands_are_not_run_for_an_edit(project: Project, copied: Path) -> None:
     for _ in range(3):
         modules_of(project, copied, "Bash", tool_input={"command": "ls src"})
-    modules_of(project, copied)
+    for _ in range(3):
+        modules_of(project, copied)
     names = {line.partition(" ")[0] for line in modules_of(project, copied)}
     assert "fairlead.decide._decision" in names
     assert not [name for name in names if name.startswith("fairlead.policy.bash")]
 
 
 def test_a_changed_module_among_the_usual_ones_is_imported_anew(project: Project, copied: Path) -> None:
-    for _ in range(3):
+    for _ in range(5):
         loaders(project, copied)
     changed = copied / "fairlead/decide/_decision.py"
     changed.write_text(changed.read_text() + "\nraise ImportError('as it is now')\n")
