@@ -87,7 +87,7 @@ HEAVY_MODULES = {
 }
 """Modules that an event without a daemon never imports."""
 
-MAX_MODULES = 16
+MAX_MODULES = 15
 """Modules side by side in one package, `__init__` not counted."""
 MAX_FILE_LINES = 400
 """Lines of a file without its docstrings: nobody should have to shorten one because of its length."""
