@@ -101,6 +101,14 @@ def test_a_message_goes_its_way(room: Room, fox: str, owl: str) -> None:
     assert [row["id"] for row in room.get(f"messages/{one}", "s2")["thread"]] == [one, answer["id"]]
 
 
+def test_the_ledger_of_the_first_message_of_a_long_thread_is_shown(room: Room, owl: str) -> None:
+    one = room.send("s1", owl, body="the first")["id"]
+    for number in range(101):
+        room.post(f"messages/{one}/reply", "s2", body=str(number))
+
+    assert room.get(f"messages/{one}/ledger", "s1")["message"]["preview"] == "the first"
+
+
 def test_the_same_key_sends_once(room: Room, owl: str) -> None:
     first = room.send("s1", owl, body="once", key="k1")
     again = room.send("s1", owl, body="once", key="k1")

@@ -211,8 +211,7 @@ def ledger(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
     """Return a message with the beginning of its body, and its deliveries."""
     participant = _participant(call)
     deliveries = call.service.ledger(participant, call.message)
-    thread = call.service.thread(participant, call.message)
-    message = next(candidate for candidate in thread if candidate.id == call.message)
+    (message,) = call.service.thread(participant, call.message, limit=1, before=call.message + 1)
     return {
         "message": message_document(message, whole=False),
         "letters": [delivery_document(delivery) for delivery in deliveries],
