@@ -33,7 +33,11 @@ def write_private(path: str, data: bytes, *, durable: bool = False) -> None:
 
 
 def read_private(path: str) -> bytes:
-    """Read a file that only this user can write. Raise `PermissionError` if others can. No link is followed."""
+    """Return the content of a file that only this user can write.
+
+    Raise `PermissionError` if others can write it or own it, or if it is no regular file, and `OSError` if it cannot be
+    read. No link is followed.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
@@ -47,7 +51,7 @@ def read_private(path: str) -> bytes:
 
 
 def sync_folder(folder: str) -> None:
-    """Write a folder to the disk, so that a new name or a deletion in it survives a power failure. Raise `OSError`."""
+    """Write a folder to the disk, so that new and deleted names survive a power failure. Raise `OSError` on failure."""
     descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -39,7 +39,7 @@ def lazy_exports(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callab
 
 
 class light_imports:  # noqa: N801 - used like a function
-    """Keeps msgspec from importing `typing_extensions` in a `with` block. It takes up to 10 ms and is not needed."""
+    """Keeps msgspec from importing `typing_extensions` in a `with` block: the import takes up to 10 ms."""
 
     _name = "typing_extensions"
 
@@ -112,9 +112,9 @@ class CachedModules:
     def load(self) -> None:
         """Run the modules that nearly every process needs, without the overhead of `import`.
 
-        Each of the first `_TO_COMPARE` processes has needed them; those that missed a module in the file, or needed a
-        rare one, do not count. A single process may need modules that hardly any other does. At the first module that
-        cannot be run from the file, this method returns; `import` then loads what is missing.
+        Each of the first `_TO_COMPARE` processes has needed these modules. A process that missed a module in the file,
+        or needed a rare one, is not counted. At the first module that cannot be run from the file, this method returns;
+        `import` then loads the missing modules.
         """
         for name in self._usual if self._compared == _TO_COMPARE else ():
             package, _, last = name.rpartition(".")

@@ -53,9 +53,10 @@ def make_private(folder: str) -> None:
 
 
 def _folder(variable: str, default: str) -> str:
-    """Return the folder of Fairlead in that of an XDG variable, which defaults to `~/<default>`.
+    """Return Fairlead's folder below the folder that an XDG variable names, by default below `~/<default>`.
 
-    The result is cached by the values of the variables, because this is called at each event.
+    With `FAIRLEAD_HOME`, and on macOS, the variable has no effect. The result is cached by the values of the variables,
+    because this is called at each event.
     """
     key = variable, _environ.get(b"FAIRLEAD_HOME"), _environ.get(variable.encode()), _environ.get(b"HOME")
     known = _folders.get(key)

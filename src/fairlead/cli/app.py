@@ -68,7 +68,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _help_columns() -> int:
-    """Return the width of a help text in columns, by Click's rule but for the terminal of the invocation."""
+    """Return the width of a help text: that of the terminal, at most `HELP_WIDTH`, less 2, but at least 50 columns."""
     return max(min(current().columns(), HELP_WIDTH) - 2, _MIN_HELP_WIDTH)
 
 

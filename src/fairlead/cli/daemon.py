@@ -195,7 +195,7 @@ def status(*, as_json: bool) -> int:
 
 
 def _running_sessions() -> int:
-    """Return how many sessions run, as the clients list them."""
+    """Return how many of the sessions that the clients list have a living process."""
     from fairlead.clients import known_clients
     from fairlead.process import is_alive
 
@@ -204,7 +204,7 @@ def _running_sessions() -> int:
 
 
 def _python_launcher() -> str:
-    """Return a remark about a launcher in Python; "" if the launcher is compiled or missing."""
+    """Return a remark if the launcher is the slow one in Python; "" if it is compiled or missing."""
     if _is_compiled(os.path.join(os.path.dirname(sys.executable), "fairlead-hook")):
         return ""  # the usual case: the imports below take 50 ms
     from fairlead import clients

@@ -93,7 +93,10 @@ def _parse_timeout(values: list[str]) -> float | None:
 
 
 def _parse_launched(values: list[str]) -> Launched | None:
-    """Parse `ID,PID,START`, the value of `--launched`. Return `None` if the option was not given."""
+    """Parse `ID,PID,START`, the last of the values of `--launched`. Return `None` if there is none.
+
+    A missing or invalid number becomes 0.
+    """
     if not values:
         return None
     name, _, rest = values[-1].partition(",")
@@ -102,7 +105,7 @@ def _parse_launched(values: list[str]) -> Launched | None:
 
 
 def find_policy_of(event: Event, options: EventOptions) -> PolicyContext:
-    """Load the policy that applies to an event of the client that started this process."""
+    """Load and return the policy that applies to an event, which comes from the client that `options` name."""
     project = os.environ.get(client_named(options.client).variables.project_dir, "")
     launched = options.launched
     process = (launched.pid, launched.start) if launched else (os.getppid(), process_start_time(os.getppid()))
@@ -122,8 +125,9 @@ def record(  # noqa: PLR0917 - all that is known of the event
 ) -> None:
     """Write the event and its verdict to the spool, and start a daemon. The answer is already printed.
 
-    Does nothing if no launcher started this process. If the spool cannot be written, print why to stderr. `event` is
-    `None` if the payload could not be parsed. `hook` is the user's hook that decided or failed.
+    Do nothing if no launcher started this process. If the spool cannot be written, print why to stderr. `kind` is the
+    event's name, `code` the exit code, and `seconds` how long the event took. `event` is `None` if the payload could
+    not be parsed. `hook` is the user's hook that decided or failed; "" if there is none.
     """
     if options.launched is None:
         return

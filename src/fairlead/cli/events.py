@@ -93,7 +93,11 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Position]:
-    """Return the past rows, oldest first, and the end of the journal. An event precedes the records of its commands."""
+    """Return the past rows that `options` select, oldest first, and the end of the journal.
+
+    The row of an event precedes those of its commands. In the daemon, raise `CommandDeclined` if too many records would
+    have to be read.
+    """
     end = Position(0, 0)
     events: list[tuple[EventRecord, list[CommandsRecord]]] = []
     others: list[DaemonRecord] = []
@@ -120,9 +124,9 @@ def find_rows(reader: JournalReader, options: Options) -> tuple[list[Row], Posit
 
 
 def follow_rows(reader: JournalReader, options: Options, end: Position, shown: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows of the records after `end`, as they are written, until stdout has no reader.
+    """Yield the rows after `end` that `options` select, as they are written, until stdout has no reader.
 
-    `shown` are the rows before `end`. The row of a record of commands contains its event only if that is recent.
+    `shown` are the rows before `end`. In the row of a `CommandsRecord`, the event is `None` unless it is recent.
     """
     recent = {event.id: event for _, event in shown if event is not None}
     for _, record in reader.follow(_make_waiter(), end):
@@ -141,7 +145,7 @@ def follow_rows(reader: JournalReader, options: Options, end: Position, shown: I
 
 
 def _make_waiter() -> Callable[[], bool]:
-    """Return a function that waits briefly and returns whether stdout still has a reader, without writing to it."""
+    """Return a function that waits briefly, and returns whether stdout still has a reader; `True` if it is no pipe."""
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
         return _sleep
     poll = select.poll()

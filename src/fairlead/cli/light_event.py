@@ -31,7 +31,11 @@ _PROGRAM = "import sys; from fairlead.cli.main import main; sys.exit(main())"
 
 
 def run(args: Sequence[str]) -> int:
-    """Decide a tool call, answer the client, and return the exit code; or replace this process by one with msgspec."""
+    """Decide a tool call, answer the client, record the event, and return the exit code.
+
+    If the call is not a plain case, or after an error, replace this process by one with msgspec. Raise `UsageError` if
+    an option is wrong.
+    """
     options = parse_options(args)
     client = client_named(options.client)
     started_at = perf_counter()

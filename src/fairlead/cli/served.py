@@ -71,7 +71,7 @@ class ServedInvocation(Invocation):
         raise CommandDeclined(why)
 
     def check_records_read(self, amount: int) -> None:
-        """Raise `CommandDeclined` if the command has read so many records or files that it would slow down events."""
+        """Raise `CommandDeclined` if `amount`, how many records or files the command has read, is above `_MAX_WORK`."""
         if amount > _MAX_WORK:
             raise CommandDeclined("it reads too much")
 
@@ -130,8 +130,9 @@ class ServedInvocation(Invocation):
     def request(self, method: str, path: str, body: object = None, *, timeout: float = 5.0) -> Any:
         """Ask this daemon directly, not over its socket, and return the JSON or the text of the response.
 
-        Raise `RequestRefused` if the daemon refuses. Raise `WaitWanted` for a poll that waits; the command is run again
-        once there is a response.
+        Raise `RequestRefused` if the daemon refuses, and `DaemonNotResponding` after `timeout` seconds. Raise
+        `WaitWanted` for a poll that waits: the command is run again once there is a response. The id of mail in a
+        response is kept for `result`.
         """
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         request = DaemonRequest(method, path, content)
@@ -155,7 +156,7 @@ class ServedInvocation(Invocation):
         """Do nothing: the launcher gives the receipt."""
 
     def result(self, exit_code: int) -> CommandOutput:
-        """Return the exit code, all that was printed, and the id of the mail in it; "" if it has no mail."""
+        """Return the exit code, all that was printed, and the id of the mail in the output; "" if there is no mail."""
         return CommandOutput(exit_code, _content(self._out), _content(self._err), self._mail_id)
 
 

@@ -26,7 +26,7 @@ SECTIONS = {
     "WorktreeRemove": "worktreeRemove",
     "Setup": "setup",
 }
-"""By event, the key in a policy below which commands can block it."""
+"""Event → the section of a policy whose commands can block it."""
 _BLOCK_CONTINUES = frozenset({"Stop", "TaskCompleted", "TeammateIdle"})
 # A copy of `NAMES` in `policy/config/_lookup.py`, because that module may be broken.
 _NAMES = (".fairlead.yaml", ".fairlead.yml", ".conclaude.yaml", ".conclaude.yml")
@@ -85,7 +85,10 @@ def _has_key(line: str, key: str) -> bool:
 
 
 def _count_block(args: Sequence[str]) -> int:
-    """Count this block, and return how many this process of the client has had; 0 if they cannot be counted."""
+    """Count this block, and return how often the event was blocked for this process of the client.
+
+    Return 0 if that cannot be counted. Above `MAX_BLOCKS`, remove the count, so that the next turn is blocked again.
+    """
     try:
         from fairlead.paths import make_private, state_folder
 

@@ -41,11 +41,17 @@ class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
     project: str = ""
+    """A folder of the project to show; "" for all projects."""
     theme: str = ""
+    """`light`, `dark` or `plain`; "" for the one that suits the terminal."""
     show_all: bool = False
+    """Whether to show sessions that have ended, too."""
     here: bool = False
+    """Whether to leave out the sessions of other hosts."""
     start: bool = False
+    """Accepted for scripts, without an effect."""
     once: bool = False
+    """Whether to print the rows and exit."""
 
 
 @click.command(

@@ -93,8 +93,8 @@ def generic_call(
 ) -> ToolCall:
     """Return the normal form of a call by the tool's name and its input.
 
-    The values of `path_keys` are always paths. `language` is the language of code for which neither the name nor the
-    input names one.
+    The values of `path_keys` are always paths. `language` is the language of code, unless the tool's name or the input
+    names another.
     """
     if (git := git_command(tool, tool_input)) is not None:
         return ToolCall(command=git[0], folder=local_path(git[1]))
@@ -126,6 +126,7 @@ class _Reader:
         self._language = self._meaning.language or language
         self._bases: list[str] = []
         self._left = MAX_STRINGS
+        """How many strings may still be examined; negative if some were not."""
 
     def read(self) -> None:
         self._read_verbs()
@@ -253,7 +254,7 @@ class _Reader:
             self._bases.append(text)
 
     def _read_possible_path(self, text: str, meaning: KeyMeaning) -> None:
-        """Add the value of a key such as `to`. A single word is a path only for verbs that always mean files."""
+        """Add the value of a key such as `to`. A single word may be no path: it is left out if the verb is `send`."""
         if _PATH.fullmatch(text) or self._verb in {"copy", "extract", "move", "delete"}:
             self._add_path(text, meaning)
         elif self._verb != "send":

@@ -30,7 +30,7 @@ leave  change nothing
 StatusLineChange = Literal["", "chained", "added", "updated", "restored", "removed"]
 """What an install or uninstall has done with the status line; "" is nothing."""
 StatusLineKind = Literal["none", "own", "odd", "chained", "ours"]
-"""The status line of some settings.
+"""The kind of a status line in settings.
 
 none     there is no status line
 own      the user's own
@@ -66,6 +66,7 @@ class EventSetting(msgspec.Struct, frozen=True):
     since: Version
     """The first version of the client that is known to have the event."""
     blocks_on_failure: bool = False
+    """Whether the client blocks if the hook fails."""
     left_out: str | None = None
     """The reason why the hook is not installed by default; `None` if it is."""
     is_optional: bool = False
@@ -137,7 +138,7 @@ class InstallReceipt(msgspec.Struct, frozen=True):
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
-    """The planned change of a settings file. `carry_out` makes it."""
+    """The planned change of a settings file, which `carry_out` makes."""
 
     before: FileVersion
     after: bytes | None
@@ -190,11 +191,12 @@ class InstalledHook(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     """The command line of the hook, split as a shell would."""
     timeout: float | None = None
-    """Seconds; `None` if the settings do not set it."""
+    """Seconds that the client waits for the hook; `None` if the settings do not set it."""
     is_ours: bool = False
     rival: str = ""
     """The program that the hook belongs to, if that program decides the same events as Fairlead; else ""."""
     blocks_on_failure: bool = False
+    """Whether the client blocks if the hook fails."""
     only_wakes: bool = False
     """Whether the hook only waits in the background for mail, and decides nothing."""
 
@@ -224,13 +226,17 @@ class SettingsEditor(Protocol):
     """Edits the text of a client's settings. Touches no file."""
 
     def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Add or update our hooks and other settings, as requested.
+        """Return the settings with our hooks and other settings added or updated, as requested.
 
         `original` is the text before the first install; `None` if there was no file.
         """
 
     def uninstall(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
-        """Remove everything of ours, and restore what an install has removed or replaced."""
+        """Return the settings without anything of ours, and with what an install has removed or replaced.
+
+        `original` is the text before the first install; `None` without a file or receipt. `taken` are the entries of
+        other programs to restore.
+        """
 
     def is_empty(self, text: str) -> bool:
         """Return whether the settings have no key."""
@@ -271,7 +277,10 @@ class Installer(Protocol):
         """Return the settings file of a scope. Raise `UsageError` for an unknown scope."""
 
     def events_for(self, version: Version | None, also: frozenset[str] = ...) -> list[str]:
-        """Return the events to install for a version of the client. Raise `OldClientError` if it is too old."""
+        """Return the events to install for a version of the client, with the optional events in `also`.
+
+        Raise `OldClientError` if the version is too old.
+        """
 
     def plan_install(self, file: Path, request: InstallRequest, state: Path) -> InstallPlan:
         """Return the plan of an install in a settings file. `state` is our state folder, which has the receipts."""
@@ -280,7 +289,11 @@ class Installer(Protocol):
         """Return the plan of an uninstall from a settings file. `state` is our state folder, which has the receipts."""
 
     def carry_out(self, plan: InstallPlan, state: Path) -> Path | None:
-        """Carry out a plan completely, or not at all. Return a copy of the previous file; `None` if none was made."""
+        """Carry out a plan completely, or not at all. Return the path of a copy of the previous file.
+
+        `None`: no copy was made. `state` is our state folder, which has the receipts. Raise `InstallError` if the file
+        has changed since it was read, or cannot be written.
+        """
 
     def status(self, scope: str, file: Path, launcher: Launcher | None, version: Version | None) -> InstallStatus:
         """Return the status of our hooks in one file.

@@ -138,7 +138,7 @@ def carry_out(client: str, plan: InstallPlan, state: Path) -> Path | None:
 
 
 def install_lock(state: Path) -> files.Lock:
-    """Return the lock that allows one installer of this user at a time."""
+    """Return the lock that allows one installer of this user at a time, and create its folder in `state`."""
     folder = state / "installs"
     with files.translate_os_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def _receipt_file(client: str, snapshot: FileVersion, state: Path) -> Path:
 
 
 def _read_receipt(client: str, snapshot: FileVersion, state: Path) -> InstallReceipt | None:
-    """Return the receipt of a settings file; `None` if it is missing or cannot be read."""
+    """Return the receipt of a settings file; `None` if it is missing, cannot be read, or is that of another file."""
     try:
         receipt = msgspec.json.decode(_receipt_file(client, snapshot, state).read_bytes(), type=InstallReceipt)
     except (OSError, msgspec.DecodeError):

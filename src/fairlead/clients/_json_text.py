@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DEPTH = 200
-"""Levels of nesting. No settings file has that many, and the parser recurses at each level."""
+"""The maximum levels of nesting. No settings file has that many, and the parser recurses at each level."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
@@ -49,7 +49,7 @@ class Node(msgspec.Struct, frozen=True):
     """The offsets of the keys of an object."""
 
     def member(self, key: str) -> Node | None:
-        """Return the value of a key. For a duplicate key this is the last value, as in most parsers."""
+        """Return the value of a key; `None` if it is missing. A duplicate key has its last one, as in most parsers."""
         indices = [index for index, name in enumerate(self.keys) if name == key]
         return self.items[indices[-1]] if indices else None
 
@@ -189,7 +189,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def removal(container: Node, indices: Sequence[int]) -> Iterator[Edit]:
-    """Yield the edits that remove items of an array or object, each with its comma and the blanks before it."""
+    """Yield the edits that remove the items at `indices` from an array or object, and the commas that they leave."""
     starts = container.starts or tuple(item.start for item in container.items)
     removed = set(indices)
     kept = [index for index in range(len(starts)) if index not in removed]
@@ -226,7 +226,7 @@ def style_of(text: str, root: Node) -> Style:
 
 
 def insertion(text: str, container: Node, members: Sequence[tuple[str | None, Any]], style: Style) -> Edit:
-    """Return the edit that appends items: values to an array, keys with values to an object."""
+    """Return the edit that appends `members`: (key, value) pairs to an object, (`None`, value) pairs to an array."""
     starts = container.starts or tuple(item.start for item in container.items)
     if starts:
         previous = container.items[-2].end if len(starts) > 1 else container.start + 1
@@ -266,9 +266,10 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 def dump(value: Any, style: Style, lead: str | None) -> str:
-    """Return a value as JSON: on one line without a `lead`, else with its content indented one level more than `lead`.
+    """Return a value as JSON: on one line if `lead` is `None`, else on several.
 
-    A list of strings is always on one line.
+    `lead` is the indentation of the line where the value starts; its content is indented one level more. A list of
+    strings is always on one line.
     """
     if isinstance(value, Raw):
         return value.text

@@ -51,7 +51,7 @@ def _both_names(name: str, mode: PathMode) -> Iterator[PathAccess]:
 
 
 def _unquoted(name: str) -> str:
-    r"""Return a name without the quotes and escapes that git writes: `"a/cl\303\251"`."""
+    r"""Return a name without the quotes and escapes that git writes: `"a/cl\303\251"` → `a/clé`."""
     if not (name.startswith('"') and name.endswith('"')):
         return name
     try:

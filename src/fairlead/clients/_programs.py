@@ -22,7 +22,7 @@ COMPILE_LAUNCHER = "install a C compiler, then run: pip install --force-reinstal
 """How to replace a launcher in Python with a compiled one."""
 
 TIMEOUT = 10.0
-"""Seconds for a program that only prints information."""
+"""Seconds after which a program that only prints information is ended."""
 
 
 def launcher_folders() -> list[Path]:
@@ -34,7 +34,8 @@ def launcher_folders() -> list[Path]:
 def find_launcher(folders: Iterable[Path], python: str) -> Launcher:
     """Return the launcher in the first of the folders that has one. Raise `InstallError` if none has.
 
-    The PATH is not searched: its launcher might belong to another installation.
+    The PATH is not searched: its launcher might belong to another installation. `python` is the path of the
+    interpreter that the launcher starts.
     """
     candidates = [folder.absolute() / LAUNCHER for folder in folders]
     hook = next((file for file in candidates if is_program(str(file))), None)
@@ -62,7 +63,10 @@ def is_program(file: str) -> bool:
 
 
 def output_of(name: str, *args: str, env: Mapping[str, str], path: str | None = None) -> str:
-    """Run a program on the PATH and return its stdout; "" if it does not exist or fails."""
+    """Run a program on the PATH and return its stdout; "" if it does not exist, fails or takes too long.
+
+    `env` is added to the environment. `path` is the PATH to search; `None` for that of this process.
+    """
     program = shutil.which(name, path=path)
     done = _run([program, *args], env={**os.environ, **env}) if program else None
     return done.stdout if done and done.returncode == 0 else ""

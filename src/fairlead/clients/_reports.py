@@ -24,6 +24,7 @@ class ClientSessionFile(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str = ""
     """`idle`, `busy` or `waiting`. Other values are ignored."""
     waiting_for: str = ""
+    """What a `waiting` session waits for, as the client names it; "" if that is not known."""
     status_at: float = 0.0
     """When the status changed, in Unix time; 0 if that is not known."""
     started: float = 0.0
@@ -51,7 +52,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     context_window: int | None = None
     """The size of the context window in tokens: 200 000 or 1 000 000. It can change within a session."""
     cost_usd: float | None = None
-    """The client's estimate."""
+    """The cost in US dollars, as the client estimates it."""
     lines_added: int | None = None
     lines_removed: int | None = None
     five_hour_percent: float | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 MAX_SIZE = 1 << 20
-"""Bytes. Larger files are not settings."""
+"""The maximum size of a settings file in bytes."""
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another installer."""
 
@@ -64,7 +64,10 @@ def translate_os_errors(file: Path) -> Iterator[None]:
 
 
 def read(file: Path) -> FileVersion:
-    """Read a file, or the target of a link. Raise `InstallError` if it cannot be a settings file."""
+    """Read a file, or the target of a link. The `content` is `None` if the file does not exist.
+
+    Raise `InstallError` if it is a broken link, not a regular file, too large, or cannot be read.
+    """
     with translate_os_errors(file):
         target = Path(os.path.realpath(file))
         if file.is_symlink() and not os.path.lexists(target):
@@ -107,7 +110,8 @@ def missing_folders(file: Path) -> list[Path]:
 def write(snapshot: FileVersion, content: bytes) -> None:
     """Replace a file, keeping its mode and owner.
 
-    Raise `InstallError` if it has changed since it was read, or is write-protected. Its folder must exist.
+    Raise `InstallError` if it has changed since it was read, or is write-protected, and `OSError` if it cannot be
+    written. Its folder must exist.
     """
     as_effective = os.access in os.supports_effective_ids
     if snapshot.content is not None and not os.access(snapshot.target, os.W_OK, effective_ids=as_effective):

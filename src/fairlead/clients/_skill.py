@@ -64,7 +64,10 @@ def put_skill(file: Path, state: Path) -> SkillChange:
 
 
 def remove_skill(file: Path, state: Path) -> SkillChange:
-    """Remove the skill and the folders that were created for it, unless the user has changed it."""
+    """Remove the skill and the folders that were created for it, unless the user has changed the skill.
+
+    `state` is our state folder, which has the receipt.
+    """
     before, receipt = files.read(file), _receipt(file, state)
     with files.translate_os_errors(file):
         if before.content is not None:

@@ -117,7 +117,7 @@ class ToolMeaning(NamedTuple):
     language: str
     """The language of code in the input; "" if the name does not contain one."""
     is_editor: bool
-    """Whether this is the text editor whose input has the verb as its `command`."""
+    """Whether the tool is a text editor whose input has a verb as its `command`, such as `str_replace`."""
     runs_code: bool
     """Whether the tool may run code from keys that are not for code."""
 
@@ -174,7 +174,7 @@ def stricter(*verbs: Verb) -> Verb:
 
 
 def verb_named(word: str) -> Verb:
-    """Return the verb of a value such as `delete` or `str_replace`."""
+    """Return the verb that a value names: `str_replace` → `write`; `unknown` if it names none, or is a longer text."""
     return _verb(words_of(word)) if len(word) <= _MAX_VERB and " " not in word else "unknown"
 
 

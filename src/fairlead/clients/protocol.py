@@ -84,11 +84,13 @@ class Variables(Struct, frozen=True, kw_only=True):
     """The environment variables that a client sets for its hooks and commands; empty where it has none."""
 
     project_dir: str = ""
+    """The variable with the folder of the session's project."""
     config_dir: str = ""
     """The variable that moves the client's own folder."""
     env_file: str = ""
     """The variable with the path of a file of `export` lines, which the commands of the session read."""
     plugin_root: str = ""
+    """The variable with the folder of the plugin that a hook belongs to."""
     session_id: tuple[str, ...] = ()
     """Variables that contain the session's id, the most reliable first."""
     while_waiting: tuple[str, ...] = ()
@@ -121,7 +123,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 def _without_version(package: str) -> str:
-    """Return a package's name, or a path, without a version: `@scope/name` of `@scope/name@1.2`."""
+    """Return a scoped package's name, or a path in it, without a version: `@scope/name@1.2` → `@scope/name`."""
     package = package.removeprefix("npm:")
     return package[:1] + package[1:].partition("@")[0] if package[:1] == "@" else package
 
@@ -149,7 +151,7 @@ class Client:
     title: str = "the client"
     """Its name in messages to the user."""
     event_names: Mapping[str, str] = {}
-    """The client's names of events to ours, where they differ."""
+    """The client's name of an event → our name, where they differ."""
     capabilities: Capabilities = Capabilities()
     variables: Variables = Variables()
     program: Program = Program()
@@ -157,14 +159,14 @@ class Client:
     # -- events: from the client's payload, and to its answer ------------------------------------------
 
     def event_named(self, name: str) -> HookEvent | None:
-        """Return the event with a name, which is the client's or ours."""
+        """Return the event with a name, the client's or ours; `None` if there is none."""
         return HookEvent.find(self.event_names.get(name, name))
 
     def parse(self, payload: bytes, event: str) -> Event:
-        """Return the event of a payload. Raise `PayloadError`, or `UnknownEventError` for an unknown name.
+        """Return the event of a payload. `event` is the name that the hook was started with.
 
-        An unknown name is accepted if the payload contains it, too: a newer client has sent it. Otherwise it is
-        misspelt.
+        Raise `PayloadError` for an invalid payload, and `UnknownEventError` for an unknown name. But an unknown name is
+        accepted if the payload contains it, too: a newer client has sent it. Otherwise it is misspelt.
         """
         if event not in EVENT_NAMES and HookEvent.find(event) is None and (b'"%s"' % event.encode()) not in payload:
             HookEvent.parse(event)
@@ -228,7 +230,7 @@ class Client:
     path_keys: tuple[str, ...] = ("file_path", "path", "absolute_path", "dir_path", "file", "paths", "files")
     """The keys of paths in the input of any tool."""
     shell_mark: bytes = b'"command"'
-    """Bytes that the payload of each shell command contains. The daemon decides larger ones in a thread."""
+    """Bytes that the payload of each shell command contains. The daemon decides large commands in a thread."""
 
     def kind_of(self, tool: str) -> ToolKind:
         """Return the kind of a tool."""
@@ -241,7 +243,7 @@ class Client:
         return tool_call(self, tool, tool_input)
 
     def without_files(self, tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
-        """Return the input of a search that also leaves out files; `None` if the tool cannot.
+        """Return the input of a search that also leaves out the files of `globs`; `None` if the tool cannot do that.
 
         `globs` have the syntax of ripgrep: `**/.env*`, `**/secrets/`.
         """
@@ -294,7 +296,7 @@ class Client:
         return f"mcp__{server}__"
 
     def subagent_request(self, tool_input: Mapping[str, Any]) -> SubagentRequest:
-        """Return what the input of a `spawn` tool asks for."""
+        """Return the subagent that the input of a `spawn` tool asks for."""
         del tool_input
         return SubagentRequest()
 
@@ -333,7 +335,7 @@ class Client:
     def agent_transcript(self, event: SubagentStart) -> str:
         """Return the path of a starting subagent's transcript.
 
-        It is from the event, or else where the client will create the file.
+        It is from the event, or else where the client will create the file; "" if that is not known.
         """
         sent = event.agent_transcript_path
         return sent or self.subagent_transcript(event.transcript_path or "", event.agent_id)
@@ -356,7 +358,10 @@ class Client:
         return StatusLine()
 
     def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
-        """Write the session's id into the file that its commands read. Return whether the file has it now."""
+        """Write a session's id into the file that its commands read. Return whether the file has the id now.
+
+        `env_file` is the path of the file, relative to the folder `cwd` or absolute.
+        """
         del env_file, session, cwd
         return False
 
@@ -390,7 +395,7 @@ class Client:
         return OwnFiles()
 
     def hook_files(self, environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-        """Return the code files that hooks load (`--hooks`, `--rules`), by the settings of the user and of folders."""
+        """Return the code files that hooks load (`--hooks`, `--rules`), by the settings of the user and `folders`."""
         del environ, folders
         return ()
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from fairlead.process import Process
 
 STAY_VARIABLE = "FAIRLEAD_STAY"
-"""Sets how idle agents wait if no policy file does. `fairlead hooks install` writes it into the settings."""
+"""The variable that says how idle agents wait if no policy file does. `fairlead hooks install` sets it."""
 DEFAULT_TURNS_PER_THREAD = 20
 DEFAULT_TURNS_PER_HOUR = 60
 WAKE_EVENTS = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
 """Events with a second hook, which the client does not wait for, and whose end wakes the session (`--wake`)."""
 DEFAULT_WAIT = 570
-"""Seconds: less than the ten minutes that a client gives a hook by default."""
+"""Seconds of one wait for mail: less than the ten minutes that a client gives a hook by default."""
 
 WARNS_THE_USER = frozenset({"SessionStart", "UserPromptSubmit", "PreToolUse", "Stop"})
 """Events whose replies show the user what is wrong with the policy."""
@@ -92,7 +92,7 @@ class IdleSettings(Struct, frozen=True):
 
     stay: StayMode = "no"
     wait: int = DEFAULT_WAIT
-    """Seconds of one wait."""
+    """Seconds of one wait for mail."""
     max_reminders: int = 0
     """How often in a row the agent is reminded of the same tasks; 0 means no limit."""
     turns_per_thread: int = DEFAULT_TURNS_PER_THREAD
@@ -103,7 +103,7 @@ class IdleSettings(Struct, frozen=True):
 def find_policy(cwd: str, *, may_wait: bool = True) -> PolicyContext:
     """Load the policy files that apply in a folder, all as trusted, for callers that belong to no session.
 
-    Without `may_wait`, raise `NeedsThread` instead of reading a file.
+    If a policy cannot be loaded, `broken` says why. Without `may_wait`, raise `NeedsThread` instead of reading a file.
     """
     from fairlead.policy import load_policy
 
@@ -160,7 +160,10 @@ def _cached_context(loaded: LoadedPolicy) -> PolicyContext:
 
 
 def _notice_texts(event: Event, notices: Sequence[PolicyNotice], *, may_wait: bool) -> tuple[str, ...]:
-    """Return the notices to show now, and record that they were shown. Only some events show a message."""
+    """Return the notices to show now, and record that they were shown; none for an event that shows no message.
+
+    Without `may_wait`, raise `NeedsThread` instead of recording.
+    """
     if event.event_name not in WARNS_THE_USER:
         return ()
     from fairlead.policy import mark_notified

@@ -73,7 +73,10 @@ def _restores(policy: PolicyContext) -> bool:
 
 
 def _is_first(session_id: str, what: str) -> bool:
-    """Return whether a session gets a warning for the first time. A file records it: each hook is a new process."""
+    """Return whether a session gets the warning `what` for the first time, and record that in a file.
+
+    Returns `True` as well if the file cannot be written. Removes the files of old sessions.
+    """
     from hashlib import sha256
 
     folder = f"{state_folder()}/unchecked"

@@ -9,7 +9,7 @@ _DAY = 24 * 3600.0
 
 
 def apply_journal_settings() -> float:
-    """Set which data records leave out, and return for how many seconds they are kept.
+    """Set which data is left out of records, and return for how many seconds the records are kept.
 
     Raises `PolicyError` if the file is broken and has no last good version. The default then stays.
     """

@@ -115,7 +115,7 @@ def shown_streams(result: StepResult) -> tuple[str, ...]:
 
 
 def _command(step: Step) -> str:
-    """Return the first line of the command, unless it must not be shown."""
+    """Return the first line of the command after a colon; "" if it must not be shown."""
     if not step.show_command:
         return ""
     first, *more = step.run.strip().splitlines() or [""]
@@ -221,7 +221,11 @@ def _shown(results: Iterable[StepResult]) -> list[str]:
 
 
 def _stop_output(plan: Plan, blocking: StepResult | None, log: list[str]) -> HookOutput:
-    """Keep the agent going while a check fails, up to `maxBlocks` times in a row; with `infinite`, always."""
+    """Return a block while a check fails, up to `maxBlocks` times in a row, then a message to the user.
+
+    Without a failed check, only `infinite` blocks. The blocks are counted in a file of the session; if that cannot be
+    written, a line is added to `log`.
+    """
     from fairlead.decide import _stop_counter
 
     session = plan.session_id

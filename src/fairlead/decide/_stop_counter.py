@@ -14,7 +14,7 @@ _MAX_AGE = 30 * 24 * 3600
 
 
 def read(session_id: str) -> int:
-    """Return the number of blocks in a row; 0 if its file cannot be read."""
+    """Return how often in a row a session was blocked; 0 if its file cannot be read."""
     try:
         with open(_file(session_id), "rb") as file:
             return int(file.read(20))
@@ -23,7 +23,7 @@ def read(session_id: str) -> int:
 
 
 def write(session_id: str, blocks: int) -> str | None:
-    """Store the number of blocks. Returns an error message if that fails."""
+    """Store the number of blocks, and remove old files. Returns an error message if that fails, else `None`."""
     try:
         make_private(_folder())
         _remove_old_files()
@@ -36,7 +36,7 @@ def write(session_id: str, blocks: int) -> str | None:
 
 
 def reset(*session_ids: str) -> None:
-    """Set the counts back to zero."""
+    """Set the counts of sessions back to zero, by removing their files."""
     folder = _folder()
     for session_id in session_ids:
         with suppress(OSError):

@@ -34,7 +34,7 @@ class HookFailed(msgspec.Struct, frozen=True):
 
 
 class HookCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of the hooks has decided an event, and which has failed: for the journal."""
+    """The hook that has decided an event, and the hook that has failed, for the journal."""
 
     decided_by: str = ""
     """The hook, or the file, whose answer counts; "" if no hook has decided."""
@@ -56,7 +56,7 @@ class HookCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HookCall(msgspec.Struct, frozen=True, kw_only=True):
-    """An event for the hooks."""
+    """An event to ask the hooks about, with its payload, and the caller's folder and environment."""
 
     event: Event
     payload: bytes
@@ -116,7 +116,10 @@ class _State:
         self.tool_input: dict[str, object] | None = None
 
     def refuse(self, files: tuple[HookFile, ...]) -> None:
-        """Deny, because hook files cannot be used. An event that cannot be blocked only shows the user one message."""
+        """Deny, because hook files cannot be used; does nothing if the guards have blocked the event.
+
+        An event that cannot be blocked shows the user a message instead, once in a session.
+        """
         text = "\n".join(file.problem for file in files)
         if self._call.is_blocked:
             return
@@ -126,7 +129,10 @@ class _State:
             self.output = self.output.with_system_message(text)
 
     def ask(self, group: HookGroup, ask: AskHooks) -> None:
-        """Ask a group of hooks, and merge its answer."""
+        """Ask a group of hooks, and merge its answer.
+
+        If it gives no answer, an event that can still be blocked is denied; otherwise the failure is logged.
+        """
         from fairlead.hooks.user_hooks import EventRequest, HookWorkerError
 
         call = self._call

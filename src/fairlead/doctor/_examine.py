@@ -1,4 +1,4 @@
-"""Turns facts into findings, in groups that have the order in which an event passes through the installation."""
+"""Turns facts into findings, grouped in the order in which an event passes through the installation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def examine(facts: Facts) -> list[tuple[str, list[Finding]]]:
-    """Return the groups of findings as pairs of a title and its findings. Groups without findings are left out."""
+    """Return a title and the findings for each group of checks. Groups without findings are left out."""
     groups: list[tuple[str, list[Finding]]] = [
         ("client", [*settings.check_client(facts.client)]),
         ("install", [*settings.check_install(facts), *settings.check_double(facts), *settings.check_rivals(facts)]),

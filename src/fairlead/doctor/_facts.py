@@ -18,7 +18,7 @@ isolated   in an empty home, because in this home the event could run a command 
 """
 
 SLOW_SECONDS = 0.05
-"""A hook that takes longer than this is reported. Users do not notice shorter delays."""
+"""Seconds above which a hook is reported as slow. Users do not notice shorter delays."""
 
 EntryKind = Literal["missing", "folder", "file", "socket", "link", "other"]
 """The kind of a directory entry."""
@@ -28,14 +28,14 @@ class ClientFacts(msgspec.Struct, frozen=True):
     """The client on the PATH."""
 
     program: str = ""
-    """The path of its program; "" if there is none on the PATH."""
+    """The path of the client's program; "" if there is none on the PATH."""
     version: tuple[int, int, int] | None = None
     """`None` if it is not known."""
     name: str = DEFAULT_CLIENT
 
 
 class ProgramResult(msgspec.Struct, frozen=True):
-    """The result of running a program for its version."""
+    """The result of running a program to find out its version."""
 
     exit_code: int | None = None
     """`None` if it could not be started, or did not end in time."""
@@ -121,7 +121,7 @@ class DaemonFacts(msgspec.Struct, frozen=True):
     user: int = 0
     """The user id of this process."""
     starts_on_demand: bool = True
-    """Whether an event starts a daemon."""
+    """Whether an event starts a daemon if none runs; `False` if `FAIRLEAD_NO_DAEMON` is set."""
     integrity_limits: tuple[str, ...] = ()
     """Limits of the integrity check that were reached, each with its project."""
 

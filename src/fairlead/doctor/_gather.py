@@ -33,7 +33,7 @@ class DoctorOptions(msgspec.Struct, frozen=True):
     run_foreign: bool = False
     """Whether to run hooks with unknown effects, too: those of other programs, and hooks of the user's own."""
     client_version: tuple[int, int, int] | None = None
-    """`None` to run the client for its version."""
+    """The version of the client; `None` to run the client to find it out."""
     client: str = DEFAULT_CLIENT
 
 
@@ -41,6 +41,7 @@ def gather(options: DoctorOptions, version: str) -> Facts:
     """Return all facts. `version` is that of this Fairlead.
 
     The hooks are run last, because they may start a daemon and so change the other facts.
+    Raises `FairleadError` if the current folder no longer exists.
     """
     cwd, environ = _current_folder(), dict(os.environ)
     installer = client_named(options.client).installer

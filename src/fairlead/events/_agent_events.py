@@ -1,7 +1,7 @@
 """Events of an agent's work: tools, subagents and tasks.
 
-Only the fields that identify an event are required, because older clients, other clients and hand-written payloads omit
-the rest. Fields of newer clients go into `extra`. The fields were seen in runs of clients 2.1.197 and 2.1.325.
+Only the fields that identify an event are required, because older clients, other clients and hand-written payloads may
+omit all others. Fields of newer clients go into `extra`. The fields were seen in runs of clients 2.1.197 and 2.1.325.
 """
 
 from __future__ import annotations

@@ -35,15 +35,15 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The output of a hook. `HookOutput()` has no opinion; only `block` and `deny` block."""
 
     continue_execution: bool = True
-    """False blocks."""
+    """Whether what the event announces may go on; `False` blocks it."""
     stop_reason: str | None = None
     """The reason of the block."""
     suppress_logging: bool = False
-    """Keep the event out of the host's logs."""
+    """Whether the event is kept out of the host's logs."""
     system_message: str | None = None
     """A message to the user."""
     updated_input: dict[str, Any] | None = None
-    """The new input of the tool, complete."""
+    """The whole new input of the tool; `None` to leave it unchanged."""
     additional_context: str | None = None
     """Text that is added to the model's context."""
     permission: Permission | None = None
@@ -103,7 +103,7 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def defer(cls, reason: str | None = None) -> HookOutput:
-        """Return an output that ends the turn and leaves the tool call to the host (non-interactive clients)."""
+        """Return an output that ends the turn of a non-interactive client, and leaves the tool call to the host."""
         return cls(permission="defer", permission_reason=reason)
 
     @classmethod
@@ -142,7 +142,7 @@ class HookOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def merge(self, later: HookOutput) -> HookOutput:
         """Return this output merged with the output of a later hook.
 
-        A block and the stricter permission win, and contexts are joined. Of other fields that both set, the later wins.
+        A block and the stricter permission win, and contexts are joined. If both set another field, `later` wins.
         """
         if later == NO_OPINION:
             return self

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _INFINITY = float("inf")
 MAX_PAYLOAD = 64 * 1024 * 1024
-"""Bytes. Larger payloads are refused before they are decoded."""
+"""The maximum size of a payload in bytes. A larger one is refused before it is decoded."""
 
 ALIASES = {"subagent_type": "agent_type", "subagent_id": "agent_id"}
 """Field names of other documents and older tools → the client's names."""
@@ -87,7 +87,7 @@ def to_payload(event: Event) -> dict[str, Any]:
 
 
 def encode(event: Event) -> bytes:
-    """Encode the payload of an event as JSON."""
+    """Encode the payload of an event as JSON. Raise `PayloadError` if it is nested too deeply."""
     return encode_json(to_payload(event))
 
 
@@ -124,12 +124,12 @@ def decode_json(data: bytes | bytearray | str) -> Any:
 
 
 def validate_base_payload(event: Event) -> None:
-    """Raise `PayloadError` if one of the fields that all events share is blank."""
+    """Raise `PayloadError` if `session_id`, `transcript_path` or `cwd` is blank, has a NUL or is not valid Unicode."""
     _check_text(event, Event.required_text)
 
 
 def validate_subagent_start_payload(event: SubagentStart) -> None:
-    """Raise `PayloadError` if a required field of a SubagentStart is blank; the base fields are checked first."""
+    """Raise `PayloadError` like `validate_base_payload`, also for the fields that only a SubagentStart requires."""
     validate_base_payload(event)
     _check_text(event, SubagentStart.required_text[len(Event.required_text) :])
 
@@ -142,7 +142,10 @@ _expected: dict[HookEvent | str | None, Callable[[bytes], Event]] = {}
 
 
 def _parse_expected(payload: bytes, name: HookEvent | str | None) -> Event | None:
-    """Return the event of a payload whose keys and types are all known; `None` if it has to be read field by field."""
+    """Return the event of a payload whose keys and types are all known; `None` if it has to be read field by field.
+
+    Raise `PayloadError` if a required text is blank, contains NUL or is not valid Unicode.
+    """
     if name not in _expected and name in TYPES:
         _expected[name] = json_decoder(TYPES[name])
     decode = _expected.get(name)
@@ -305,7 +308,10 @@ def _convert_leniently(raw: dict[str, Any], kind: type[Event] | None, name: str)
 
 
 def _extra(raw: dict[str, Any], kind: type[Event], set_aside: dict[str, Any], name: str) -> dict[str, Any]:
-    """Collect the values that fit no field: unknown keys, nulls, values of newer types."""
+    """Return the values that fit no field: unknown keys, nulls, and `set_aside`, the values of newer types.
+
+    The event's name is added if the payload spells it in another way than the client.
+    """
     known = _known(kind)
     extra = {key: value for key, value in raw.items() if key not in known or value is None}
     extra.update(set_aside)
@@ -330,7 +336,10 @@ def _payload_fields(kind: type[Event]) -> tuple[str, ...]:
 
 
 def _optional_field_or_raise(message: str, kind: type[Event]) -> str:
-    """Return the field with the invalid value. Raise `PayloadError` if the field is not optional."""
+    """Return the field that has an invalid value according to `message`, the text of a `ValidationError`.
+
+    Raise `PayloadError` if the field is not optional, or the message names none.
+    """
     import re
 
     if missing := re.search(_MISSING, message):
@@ -359,7 +368,10 @@ def _is_needed(field: str, kind: type[Event]) -> bool:
 
 
 def _field_with_surrogate(values: dict[str, Any], kind: type[Event]) -> str:
-    """Return the first field whose text msgspec cannot read. Raise `PayloadError` if the field is not optional."""
+    """Return the first field whose text msgspec cannot read.
+
+    Raise `PayloadError` if the field is not optional, or there is none.
+    """
     for known in _fields(kind):
         if known.name in values:
             try:

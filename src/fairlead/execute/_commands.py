@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     RunStep = Callable[[Step], StepResult]
     Watch = Callable[[Step, StepResult | None], None]
-    """Called when a command starts, without a result, and again when it has ended."""
+    """Called when a command starts, with `None`, and again with its result when it has ended."""
 
 _MAX_JOIN = 0.5  # seconds
 _SHELLS = frozenset({"bash", "dash", "ksh", "sh", "zsh"})

@@ -71,7 +71,7 @@ class FileChanges:
 
 
 def _names(listed: str) -> list[str]:
-    """Parse the entries `XY name`. The entry of a moved or copied file is followed by its former name."""
+    """Return the names in the output of `git status -z`; of a moved or copied file, the former name as well."""
     names = []
     entries = iter(listed.split("\0"))
     for entry in entries:

@@ -96,7 +96,7 @@ def _decide_again(kind: str, options: dict[str, str]) -> None:
 
 
 def _wait(event: Event, payload: bytes, options: dict[str, str], stdout: bytes) -> int:
-    """Wait for mail. If the daemon ended while the commands ran, another process starts a new one."""
+    """Wait for mail; return the exit code. If the daemon has ended meanwhile, another process starts a new one."""
     from fairlead.execute._wait import StoppedAgent, resume_wait, wait_for_mail
 
     agent = StoppedAgent(event=event, payload=payload, id=options["--id"], client=options["--client"], stdout=stdout)
@@ -120,7 +120,7 @@ def _read_file(descriptor: int) -> bytes:
 
 
 def _ack_connection(descriptor: str | None) -> int | None:
-    """Return the connection on which the daemon expects an acknowledgement. Commands do not inherit it."""
+    """Return the connection on which the daemon expects an acknowledgement, or `None`. Commands do not inherit it."""
     if descriptor is None:
         return None
     os.set_inheritable(int(descriptor), False)  # noqa: FBT003 - positional only

@@ -52,7 +52,7 @@ class BadReport(FairleadError):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The results of a plan, and the decision and the payload that it was made for."""
+    """The results of a plan, with the decision that contains the plan, and the payload of the event."""
 
     cancelled: bool
     results: tuple[StepResult, ...]
@@ -116,6 +116,7 @@ class _ResultLine(msgspec.Struct, frozen=True):
 
     result: str
     value: int
+    """The exit code, the signal or the `errno`, depending on `result`."""
     milliseconds: int
     stdout: tuple[int, int, int]
     """Bytes of the first part, bytes of the last part, lines between them."""
@@ -130,7 +131,7 @@ class _OutputReader:
         self._at = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes. Raises `ValueError` if there are fewer."""
+        """Return the next `size` bytes. Raises `ValueError` if fewer are left."""
         part = self._data[self._at : self._at + size]
         if size < 0 or len(part) < size:
             raise ValueError("it is cut off")
@@ -190,7 +191,7 @@ def _read_line(line: bytes) -> _ResultLine:
 
 
 def _result(step: Step, line: _ResultLine, output: _OutputReader) -> StepResult | None:
-    """Return the result of one step; `None` if the sequence ended before it."""
+    """Return a step's result; `None` if the sequence ended before it. Raises `ValueError` for an unknown result."""
     max_lines = step.max_output_lines or DEFAULT_OUTPUT_LINES
     stdout, stderr = output.take_stream(line.stdout, max_lines), output.take_stream(line.stderr, max_lines)
     seconds = line.milliseconds / 1000

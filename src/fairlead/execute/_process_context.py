@@ -35,7 +35,10 @@ def cancelled_by_signals(token: CancellationToken) -> Iterator[None]:
 
 @contextmanager
 def reserved_stdout() -> Iterator[int]:
-    """Redirect the output of hooks to stderr, and yield the real stdout. Text before the JSON would hide a denial."""
+    """Redirect the output of hooks to stderr, and yield a descriptor of the real stdout.
+
+    Text before the JSON would hide a denial. Raises `UsageError` if stdout is closed.
+    """
     try:
         stdout = os.dup(1)
     except OSError:

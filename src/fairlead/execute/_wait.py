@@ -133,7 +133,7 @@ def _restore_stdin(payload: bytes) -> None:
 
 
 def replace_process(program: str, *args: str) -> None:
-    """Replace this process by a program. Returns if that fails."""
+    """Replace this process by a program. Returns only if that fails."""
     import signal
     from contextlib import suppress
 

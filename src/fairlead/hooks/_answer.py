@@ -63,7 +63,7 @@ def _ending(exit_code: int) -> str:
 def _blocked(text: str, errors: str) -> HookOutput:
     """Return the output for a command that blocks by its exit code.
 
-    The reason is `errors`, its stderr, or else that of the JSON in `text`, its stdout.
+    The reason is `errors`, its stderr, or else the one that the JSON in `text`, its stdout, gives.
     """
     try:
         answer = _answer(_parsed(text), None)
@@ -80,8 +80,8 @@ def _blocked(text: str, errors: str) -> HookOutput:
 def _document(text: str, event: Event) -> dict[str, Any] | None:
     """Return the JSON object in the output; `None` if the output is plain text or empty.
 
-    A program may print log lines before its answer. Raise `CommandFailed` for text that looks like an answer but is not
-    valid JSON, unless the event accepts any text as context.
+    Text before the object, such as log lines, is skipped. Raise `CommandFailed` if text that begins with `{` is not
+    valid JSON. Text that only has a key of an answer in it must be valid, too, unless the event takes text as context.
     """
     if text.startswith("{"):
         return _parsed(text)
@@ -122,7 +122,10 @@ def _answer(document: dict[str, Any], event: Event | None) -> HookOutput:
 
 
 def _document_output(document: dict[str, Any]) -> HookOutput:
-    """Return the output in the snake-case keys, which are the fields of `HookOutput`."""
+    """Return the output in the snake-case keys, which are the fields of `HookOutput`.
+
+    Raise `CommandFailed` if one of their values has a wrong type.
+    """
     continues = _flag(document, "continue_execution")
     return HookOutput(
         continue_execution=continues is not False,
@@ -135,7 +138,7 @@ def _document_output(document: dict[str, Any]) -> HookOutput:
 
 
 def _client_output(document: dict[str, Any]) -> HookOutput:
-    """Return the output in the client's keys at the top level."""
+    """Return the output in the client's keys at the top level. Raise `CommandFailed` if a value is invalid."""
     output = HookOutput(
         suppress_logging=_flag(document, "suppressOutput") or False,
         system_message=_text(document, "systemMessage"),
@@ -153,7 +156,10 @@ def _client_output(document: dict[str, Any]) -> HookOutput:
 
 
 def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutput:
-    """Return the output in the client's keys for one event, which are below `hookSpecificOutput`."""
+    """Return the output in the client's keys for one event, which are below `hookSpecificOutput`.
+
+    Raise `CommandFailed` if a value is invalid, or the keys are for another event than `event` (`None` for any).
+    """
     specific = _object(document, "hookSpecificOutput") or {}
     named = _text(specific, "hookEventName")
     if event is not None and named is not None and named != event.event_name:
@@ -171,7 +177,10 @@ def _specific_output(document: dict[str, Any], event: Event | None) -> HookOutpu
 
 
 def _request(specific: dict[str, Any]) -> HookOutput:
-    """Return the output in `decision`, the answer to a PermissionRequest."""
+    """Return the output in the key `decision`, the answer to a PermissionRequest; without the key, no opinion.
+
+    Raise `CommandFailed` if the decision is invalid.
+    """
     decision = _object(specific, "decision")
     if decision is None:
         return HookOutput.allow()
@@ -186,7 +195,7 @@ def _request(specific: dict[str, Any]) -> HookOutput:
 def _verdict(permission: str, reason: str | None, message: str | None = None) -> HookOutput:
     """Return the output for a permission: "allow", "ask", "defer" or "deny".
 
-    The reason of a denial without one is `message`, the message to the user, because plugins put it there.
+    For a denial without `reason`, the reason is `message`, the message to the user, in which plugins put it.
     """
     if permission == "deny":
         return HookOutput.deny(reason or message or "denied by a command that gave no reason")

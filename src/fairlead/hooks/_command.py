@@ -50,8 +50,8 @@ class CommandHook(Hook):
         """Create a hook; the arguments that `Hook` has are described there.
 
         Raise `RegistrationError` for a blank command. `command` is a script for `shell` (/bin/sh by default), or with
-        `args` the program to run. `condition` limits it to some tool calls, such as `Bash(git *)`. `env` has additional
-        environment variables.
+        `args` the program to run. `condition` limits the hook to some tool calls, such as `Bash(git *)`. `env` has
+        additional environment variables.
         """
         if not command.strip():
             raise RegistrationError(f"hook {name!r}: the command is empty")
@@ -68,7 +68,7 @@ class CommandHook(Hook):
         self.env = dict(env or {})
 
     def execute(self, event: Event, ctx: HookContext) -> HookOutput:
-        """Run the command and return its answer. If the event does not meet the condition, allow it without running.
+        """Run the command and return its answer. If the event does not meet the condition, return no opinion.
 
         Raise `HookTimeout` or `CommandFailed` if the command is not in time or fails.
         """
@@ -104,7 +104,10 @@ def stdin_for(event: Event) -> bytes:
 
 
 def _filled(part: str, env: Mapping[str, str], client: str) -> str:
-    """Return an argument with the project's and the plugin's folders put in for `${…}`, because no shell does that."""
+    """Return an argument in which the variables of the project's and the plugin's folder have their values.
+
+    `${CLAUDE_PROJECT_DIR}/lint` → `/home/me/app/lint`. Any other `${…}` stays. No shell does this here.
+    """
     from fairlead.clients import client_or_default
 
     variables = client_or_default(client).variables
@@ -113,7 +116,7 @@ def _filled(part: str, env: Mapping[str, str], client: str) -> str:
 
 
 def _cwd(event: Event, ctx: HookContext) -> str | None:
-    """Return the caller's working directory, or else the agent's; `None` if that does not exist any more."""
+    """Return the caller's working directory, or else the agent's; `None` if that is unknown or does not exist."""
     if ctx.cwd and ctx.cwd != event.cwd:
         return ctx.cwd
     return event.cwd if event.cwd and os.path.isdir(event.cwd) else None

@@ -30,7 +30,7 @@ _WITH_CONTEXT = 2  # parameters: the event and the context
 _CONTEXT_NAMES = frozenset({"ctx", "context", ""})
 """The names, without underscores, by which a second parameter with a default is recognized as the context.
 
-Others keep their default, as in `lambda event, n=n: …`.
+A parameter with another name keeps its default, as in `lambda event, n=n: …`.
 """
 
 
@@ -48,7 +48,7 @@ class Hook:
     priority: int = 0
     """Within a phase, hooks of a higher priority run first.
 
-    With the same one, they run in the order of registration.
+    Hooks of the same priority run in the order of registration.
     """
     phase: Phase = "check"
     inline: bool = False
@@ -131,7 +131,7 @@ def validate_timeout(timeout: object, owner: str) -> float:
 
 
 def check_kind(kind: HookEvent, event: Event) -> None:
-    """Raise `PayloadError` if an event is not of a kind."""
+    """Raise `PayloadError` if an event is not of the type `kind`."""
     if event.event_type is not kind:
         raise PayloadError(f"expected {kind.value}, got {event.event_name}", field="hook_event_name")
 
@@ -176,7 +176,7 @@ def _adapted(function: Callable[..., Any], owner: str) -> tuple[Handler, bool]:
 def _target(function: Any) -> tuple[Any, int, set[str]]:
     """Return the Python function behind a callable, the number of its bound arguments, and its bound keywords.
 
-    For a builtin, the first part is not a Python function, or `None`.
+    If no Python function is behind it, as for a builtin, the first element is another object or `None`.
     """
     bound, bound_names = 0, set[str]()
     while isinstance(function, partial):
@@ -213,7 +213,7 @@ def _with_context(function: Any, target: FunctionType, bound: int, bound_names: 
 def _adapted_builtin(function: Callable[..., Any]) -> Handler:
     """Return a handler for a function that is not written in Python.
 
-    Its signature, if known, decides what it is given.
+    The function gets the context, too, if its signature has two parameters or more, or is not known.
     """
     from inspect import signature
 

@@ -30,7 +30,7 @@ def time_left(hook: RegisteredHook, ctx: HookContext, cap: float) -> float:
 def skip_reason(ctx: HookContext, timeout: float) -> Exception | None:
     """Return the error if it is too late to call a hook; `None` if it can be called.
 
-    `timeout` is the time that is left.
+    `timeout` is the number of seconds that are left.
     """
     if ctx.cancelled:
         return HookCancelled("the caller no longer waits")

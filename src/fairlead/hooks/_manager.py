@@ -44,7 +44,7 @@ _REWRITE = PHASES.index("rewrite")
 
 
 class HookOptions(TypedDict, total=False):
-    """The options of a function that is registered as a hook. They are attributes of `Hook`, and `replace`."""
+    """The options of a function that is registered as a hook: attributes of `Hook`, and `replace`."""
 
     name: str
     """The name, unique in a manager; by default that of the function."""
@@ -53,7 +53,7 @@ class HookOptions(TypedDict, total=False):
     priority: int
     """Within a phase, hooks of a higher priority run first.
 
-    With the same one, they run in the order of registration.
+    Hooks of the same priority run in the order of registration.
     """
     timeout: float
     """Seconds that one call may take, at most the manager's timeout, which is the default."""
@@ -294,9 +294,9 @@ class HookManager:
     async def _await_rest(
         self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call hooks that were not called yet.
+        """Call hooks, and return the merged result.
 
-        `called` is the result of the first of them, if it was called already.
+        `called` is the result of the first hook if that was called before; `None` if not.
         """
         from fairlead.hooks._async import call_async
 
@@ -329,9 +329,9 @@ class HookManager:
     def _call_rest(
         self, hooks: tuple[RegisteredHook, ...], event: Event, ctx: HookContext, called: CallResult | None
     ) -> HookResult:
-        """Call hooks that were not called yet.
+        """Call hooks, and return the merged result.
 
-        `called` is the result of the first of them, if it was called already.
+        `called` is the result of the first hook if that was called before; `None` if not.
         """
         calls = call_hooks(hooks, event)
         try:

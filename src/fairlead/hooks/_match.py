@@ -98,7 +98,8 @@ def is_tool_condition(text: str) -> bool:
 def meets_condition(event: Event, condition: str) -> bool:
     """Return whether an event is a tool call that meets a condition such as `Bash(git *)` or `Edit(src/**)`.
 
-    The pattern must match one of the commands in the line of a shell tool, or one of the paths of another tool.
+    The pattern must match one of the commands in the line of a shell tool, or one of the paths of another tool. Return
+    `False` for an invalid condition.
     """
     match = _CONDITION.fullmatch(condition.strip())
     tool_input = getattr(event, "tool_input", None)

@@ -32,16 +32,16 @@ class NoOpinionRuns(Sequence[HookRun]):
     __slots__ = ("_hooks", "_made", "_times")
 
     def __init__(self, hooks: Sequence[RegisteredHook], times: Sequence[float]) -> None:
-        """Use the times (of `perf_counter`) before the first hook and after each hook.
+        """Use the times (of `perf_counter`) before the first hook and after each hook that returned no opinion.
 
-        There may be more hooks than times.
+        `hooks` may go on with further hooks, for which there are no runs.
         """
         self._hooks = hooks
         self._times = times
         self._made: tuple[HookRun, ...] | None = None
 
     def as_tuple(self) -> tuple[HookRun, ...]:
-        """Return the runs."""
+        """Return the runs, which are created by the first call."""
         if self._made is None:
             times = self._times
             self._made = tuple(
@@ -80,7 +80,7 @@ class QuickRun(NamedTuple):
     times: list[float]
     """The times (of `perf_counter`) before the first hook and after each hook that returned no opinion."""
     called: CallResult | None = None
-    """The result of the hook after those; `None` if it was not called."""
+    """The result of the hook that answered or failed; `None` if none did."""
 
 
 class FirstStep(NamedTuple):
@@ -102,7 +102,7 @@ class QuickSteps(NamedTuple):
     times: list[float]
     """The times (of `perf_counter`) before the first hook and after each hook that returned no opinion."""
     first_step: FirstStep | None = None
-    """The first step of the hook after those; `None` if it was not called."""
+    """The first step of the hook that waited, answered or failed; `None` if none did."""
 
 
 def is_quick(hook: RegisteredHook) -> bool:
@@ -143,7 +143,7 @@ def call_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeo
 
 
 def step_quickly(calls: Sequence[Handler], event: Event, ctx: HookContext, timeout: float) -> QuickSteps:
-    """Call async hooks that have the same timeout, up to the first one that waits, answers or fails.
+    """Call async hooks with one timeout, up to the first that waits, answers or fails, or until `ctx` is cancelled.
 
     A coroutine that does not wait ends with its first step, and needs no timer. The loop is that of `call_quickly`,
     written again: a function for each turn of it would take as long as a hook that returns no opinion.

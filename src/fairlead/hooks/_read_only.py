@@ -13,7 +13,7 @@ _CHANGED = "an event is read-only; return HookOutput.allow().with_updated_input(
 def read_only(value: Any) -> Any:
     """Return a value with all dicts and lists in it copied to read-only ones.
 
-    Raise `RecursionError` if it is too deep.
+    Raise `RecursionError` if the value is nested too deeply.
     """
     if isinstance(value, dict):
         return ReadOnlyDict({key: read_only(item) if type(item) in _NESTED else item for key, item in value.items()})

@@ -79,9 +79,9 @@ def _in_worker(call: Callable[[HookContext], Any], ctx: HookContext, timeout: fl
 
 
 def _first(done: SimpleQueue[Done], timeout: float) -> Done:
-    """Return the first result. Raise `HookTimeout` after `timeout` seconds.
+    """Return the first result in a queue. Raise `HookTimeout` after `timeout` seconds.
 
-    It is waited for in short intervals, because a signal that arrives just before a wait does not interrupt it.
+    The wait consists of short ones, because a signal that arrives just before a wait does not interrupt it.
     """
     give_up = monotonic() + timeout
     while True:

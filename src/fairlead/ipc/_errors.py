@@ -15,7 +15,7 @@ _NOT_FOUND = 404
 
 
 class DaemonUnavailable(FairleadError):
-    """No daemon is running. A subclass: a daemon is running, but gives no valid answer."""
+    """No daemon is running; or, as `DaemonNotResponding`, one is running, but gives no valid answer."""
 
 
 class DaemonNotResponding(DaemonUnavailable):
@@ -41,7 +41,7 @@ class RequestRefused(DaemonNotResponding):
 
 
 def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) -> DaemonUnavailable:
-    """Return the error to raise for an error of the socket or the parser. `timeout` is the limit in seconds."""
+    """Return the error to raise for an error of the socket or the parser. `timeout`, in seconds, is for its message."""
     if isinstance(error, FileNotFoundError):
         return DaemonUnavailable(f"no daemon is running (no socket at {socket_path}); start one: {_START}")
     if isinstance(error, ConnectionRefusedError):

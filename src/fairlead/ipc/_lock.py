@@ -7,7 +7,7 @@ import os
 
 
 def daemon_pid(runtime_folder: str) -> int | None:
-    """Return the pid of the running daemon, even if it does not answer; 0 if it is unknown, `None` if none runs.
+    """Return the pid of the running daemon, even if it does not answer; 0 if the pid is unknown, `None` if none runs.
 
     The system releases the lock when the process ends, even if it is killed.
     """

@@ -22,7 +22,10 @@ def receipts_folder() -> str:
 
 
 def begin_printing(name: str) -> None:
-    """Record that the reply with this receipt is about to be printed. Does nothing if `name` is empty."""
+    """Rename a receipt, which records that its reply is about to be printed.
+
+    Does nothing if `name` is empty or contains a slash. Errors are ignored.
+    """
     if name and "/" not in name:
         path = f"{receipts_folder()}/{name}"
         with suppress(OSError):
@@ -30,7 +33,10 @@ def begin_printing(name: str) -> None:
 
 
 def give_receipt(name: str) -> None:
-    """Record that the reply with this receipt was printed. Does nothing if `name` is empty."""
+    """Remove a receipt, which records that its reply was printed.
+
+    Does nothing if `name` is empty or contains a slash. Errors are ignored.
+    """
     if name and "/" not in name:
         with suppress(OSError):
             os.unlink(f"{receipts_folder()}/{name}{PRINTING}")

@@ -6,7 +6,7 @@ from fairlead.errors import FairleadError
 
 
 class JournalError(FairleadError):
-    """The journal or the spool cannot be read or written. Of a record nothing was written, not even a part."""
+    """The journal or the spool cannot be read or written. No part of a record was written."""
 
 
 class SpoolFull(JournalError):

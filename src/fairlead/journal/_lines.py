@@ -126,7 +126,7 @@ def record_payload(raw: bytes, *, is_valid: bool = False) -> tuple[Raw, bool]:
 
 
 def cut_text(text: str, max_length: int) -> str:
-    """Return a text without lone surrogates. A longer one than `max_length` is cut, and tells how much is missing."""
+    """Return a text without lone surrogates, cut after `max_length` characters: `abcdef` → `abc… (3 more)`."""
     if len(text) > max_length:
         text = f"{text[:max_length]}… ({len(text) - max_length} more)"
     return replace_surrogates(text)
@@ -151,8 +151,8 @@ def _record_oversized(raw: bytes) -> tuple[Raw, bool]:
 def _as_written(raw: bytes, decoded: bytes) -> bytes:
     """Return the payload as the client wrote it, on one line.
 
-    Return `decoded`, what was decoded and encoded again, if the payload cannot be kept: a repeated key, of which
-    decoding keeps one value, may contain a lone surrogate.
+    Return `decoded`, the payload decoded and encoded again, if `compact_json` refuses the payload. It may have a key
+    twice, with a lone surrogate in the value that decoding has dropped.
     """
     try:
         return compact_json(raw)
@@ -220,9 +220,9 @@ decode: Callable[[bytes], Record] = json_decoder(Record)  # type: ignore[arg-typ
 
 
 def encode(record: Record, *, brief: bool = False) -> bytes:
-    """Return a record as a line with its newline, in which secrets are replaced.
+    """Return the line of a record, with its newline, and with secrets replaced.
 
-    With `brief`, only the identifying fields of its payload are kept.
+    With `brief`, or if this process keeps no payloads, only the identifying fields of an event's payload are kept.
     """
     current = redactor()
     if (brief or current.payloads == "none") and isinstance(record, EventRecord):
@@ -243,7 +243,7 @@ def _encode_line(record: Record) -> bytes:
 def record_key(record: Record) -> str:
     """Return the key by which a record is recognized, so that it is not recorded twice; "" if it has none.
 
-    For an event it is the id, for the results of its commands the id and `.done`.
+    For an event it is `ID`, for the results of its commands `ID.done`.
     """
     if isinstance(record, EventRecord):
         return record.id

@@ -100,7 +100,7 @@ class JournalReader:
         return newest[::-1]
 
     def start_of_tail(self, count: int) -> Position:
-        """Return the position before the last `count` lines; that of the start if there are fewer."""
+        """Return the position before the last `count` lines; `Position(0, 0)` if there are no more lines than that."""
         positions = (position for position, _ in self._lines_backwards())
         return next((position for number, position in enumerate(positions) if number == count), Position(0, 0))
 

@@ -38,7 +38,7 @@ _ENVELOPE = frozenset(
 """The identifying fields of a record. The user's patterns are not applied to them."""
 
 _CHARS = rb"(?:[^\s\"'\\,;]|\\[\\/bfu])"
-"""A pattern for a character of a value without quotes in a string of JSON: no blank, no quote, no escaped line end."""
+"""A pattern for one character of an unquoted value within a JSON string: no blank, no quote, no escaped line end."""
 _ESCAPED_QUOTES = rb"\\\"(?:[^\"\\]|\\\\(?:\\\")?|\\[^\"\\])+(?=\\\")"
 """A pattern for a value that is in quotes within a string of JSON, up to the closing quote."""
 _VALUE = rb"(?:" + _ESCAPED_QUOTES + rb"|'[^'\"\\]+(?=')|" + _CHARS + rb"+)"
@@ -207,7 +207,7 @@ class _Current:
 
 
 def set_redaction(payloads: Payloads, patterns: Iterable[str]) -> None:
-    """Set which parts of payloads this process keeps, and the user's patterns. Raise `re.error` for an invalid one."""
+    """Set what this process keeps of payloads, and the user's patterns. Raise `re.error` for an invalid pattern."""
     wanted = payloads, tuple(patterns)
     if wanted != _Current.settings:
         _Current.redactor, _Current.settings = Redactor(*wanted), wanted

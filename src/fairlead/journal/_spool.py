@@ -50,7 +50,11 @@ def spool_folder() -> str:
 
 
 def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
-    """Write a record to the spool. Raise `SpoolFull` or another `JournalError` if nothing could be written."""
+    """Write a record to the spool.
+
+    Raise `SpoolFull` if the spool has reached its limit, another `JournalError` if the id of the record is invalid or
+    the file cannot be written.
+    """
     name = record_key(record) + _SUFFIX
     if not _is_safe_id(record.id):
         raise JournalError(f"{record.id[:_MAX_ID_LENGTH]!r} is not a valid event id; nothing was recorded")
@@ -66,10 +70,11 @@ def spool_record(folder: str, record: EventRecord | CommandsRecord) -> None:
 
 
 def read_spool(folder: str, *, now: float | None = None) -> Iterator[tuple[str, EventRecord | CommandsRecord]]:
-    """Yield the records with the names of their files, oldest first, and the `CommandsRecord` of an event after it.
+    """Yield the name of each file and its record, oldest first; a `CommandsRecord` comes after the record of its event.
 
     A file stays until `remove_spooled` is called with its name. A file that is not a record is moved to the subfolder
-    `broken`, and a temporary file that is over a minute old at the Unix time `now` is deleted.
+    `broken`, and a temporary file that is over a minute old at the Unix time `now` is deleted. A file that cannot be
+    read for now is skipped.
     """
     names = _names(folder)
     _remove_abandoned(folder, names, time() if now is None else now)

@@ -70,7 +70,7 @@ class Journal(JournalReader):
     def append_all(self, records: Iterable[Record], *, brief: bool = False) -> Position:
         """Append several records by one write, all or none of them, and return the position after them.
 
-        See `append`.
+        `brief` and errors are those of `append`.
         """
         return self._append(b"".join(encode(record, brief=brief) for record in records))
 
@@ -89,9 +89,9 @@ class Journal(JournalReader):
                 raise JournalError(f"{path}: cannot be written: {error.strerror}; nothing was recorded") from error
 
     def recover(self) -> Recovery | None:
-        """Cut off an incomplete last line. Return `None` if there is none. Raise `JournalError` if that fails.
+        """Cut off an incomplete last line, and return what was done; `None` if the last line is complete.
 
-        Call this only while no other process can write.
+        Raise `JournalError` if the segment cannot be repaired. Call this only while no other process can write.
         """
         numbers = self.segments()
         if not numbers:
@@ -106,7 +106,7 @@ class Journal(JournalReader):
     def prune(self, *, older_than: float, max_bytes: int, keep_from: Position) -> list[str]:
         """Delete the oldest segments, and return their paths.
 
-        Segments last written before `older_than` (Unix time) are deleted, and more until all have at most `max_bytes`.
+        Segments last written before `older_than` (Unix time) are deleted, and more until at most `max_bytes` are left.
         The newest segment is kept, and so is every segment from that of `keep_from` on, because the store has not read
         it yet.
         """

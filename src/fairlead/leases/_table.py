@@ -1,4 +1,4 @@
-"""All current leases as one immutable value, which finds those that cover a file or conflict with a new lease."""
+"""All current leases as one immutable value, which finds leases that cover a file or conflict with a new one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LeaseTable:
     # -- questions -------------------------------------------------------------------------------------
 
     def covering(self, target: ResolvedPath) -> list[Lease]:
-        """Return the leases whose path or pattern covers a file. All names of the file are compared, as with links."""
+        """Return the leases whose path or pattern covers a file by any of its names, such as that of a link."""
         matching: dict[int, Lease] = {}
         if self._by_path:
             for name in target.names:
@@ -81,7 +81,7 @@ class LeaseTable:
     def below(self, folder: ResolvedPath) -> list[Lease]:
         """Return the leases on files below a folder.
 
-        A pattern is compared with the files that exist. If they are too many to check, it counts as a match.
+        A pattern is compared with the files that exist; if they are too many to check, the pattern counts as a match.
         """
         above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
         matching = {
@@ -111,7 +111,7 @@ class LeaseTable:
         """Return a table with the wanted leases added for a holder, and the added leases.
 
         They replace leases of the same session on the same path or pattern. Conflicts are not checked: call
-        `conflicting_with` before. Raises `LeaseError` if a pattern is not valid, or if there would be too many leases.
+        `conflicting_with` before. Raises `LeaseError` if a pattern is not valid, or for more than `MAX_LEASES` leases.
         """
         number = max((lease.id for lease in self.leases), default=0)
         taken = [
@@ -162,7 +162,10 @@ def compile_pattern(text: str, folder: str) -> Pattern:
 
 
 def _overlap(wanted: WantedLease, lease: Lease) -> bool:
-    """Return whether two leases cover the same file. Different patterns are compared with the files that exist."""
+    """Return whether two leases cover the same file; `True` if there are too many files to check.
+
+    Different patterns are compared with the files that exist.
+    """
     if not wanted.folder and not lease.folder:
         names, others = resolve(wanted.path, "/").names, resolve(lease.path, "/").names
         return any(is_at_or_above(name, other) or is_at_or_above(other, name) for name in names for other in others)

@@ -23,7 +23,7 @@ class Holder(msgspec.Struct, frozen=True):
 
     session: str = PERSON
     agent_id: str = ""
-    """The id of the subagent that took the lease, which ends with it; "" if no subagent did."""
+    """The id of the subagent that took the lease; "" for none. The lease ends when the subagent ends."""
     name: str = ""
     """The agent's name when it took the lease."""
     host: str = ""
@@ -85,7 +85,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_path(text: str, cwd: str) -> tuple[str, str]:
-    """Return `Lease.path` and `Lease.folder` for a text of a command line, which is relative to `cwd`.
+    """Return `Lease.path` and `Lease.folder` for a path or pattern on a command line, relative to `cwd`.
 
     A text with `*`, `?`, `[` or `{` is a pattern, unless a file has that name. The folder of a path is "". Raises
     `LeaseError` if the text is empty, starts with `!` or contains a NUL, or if `cwd` is not absolute.

@@ -23,7 +23,7 @@ EVERYONE: Final = "everyone"
 MAX_NAME_LENGTH: Final = 40
 
 _MAX_ATTEMPTS = 64
-"""How many pairs of words are tried before a number is appended to the last one."""
+"""How many pairs of words are tried before a number is appended to the last pair."""
 _RESERVED = {
     *("all", "anybody", "anyone", "everybody", "everyone", "fairlead", "human", "me", "nobody", "person", "script"),
     *("self", "system", "user", "you"),
@@ -50,7 +50,10 @@ def generate_name(session: str, taken: Container[str]) -> str:
 
 
 def subagent_kind(agent_type: str) -> str:
-    """Return a subagent's type in the form that its name contains: lower case, with `-` between words."""
+    """Return a subagent's type as its name contains it: `Code Review` → `code-review`.
+
+    At most `MAX_NAME_LENGTH` characters; `agent` if the type contains no ASCII letter or digit.
+    """
     kind = re.sub(r"[^a-z0-9]+", "-", agent_type.lower()).strip("-")
     return kind[:MAX_NAME_LENGTH].rstrip("-") or "agent"
 
@@ -103,7 +106,7 @@ class TopicIndex:
         return sorted(self._subscribers)
 
     def subscribers(self, topic: str) -> list[int]:
-        """Return the ids of the subscribers of a topic, in the order in which they subscribed."""
+        """Return the ids of a topic's subscribers, in the order in which they subscribed; empty if it has none."""
         return list(self._subscribers.get(topic, ()))
 
     def add(self, topic: str, agent: int) -> None:
@@ -127,18 +130,18 @@ class OtherHosts(Protocol):
     """Finds agents of other hosts. `TeamHosts` implements it."""
 
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
-        """Return the agent of another host that an address names.
+        """Return the agent on another host for the address `written`.
 
-        If there is none, raises `unknown` or a more specific `NoSuchAgent`.
+        Raises `unknown`, the error of the search on this host, or a more specific `NoSuchAgent` if there is none.
         """
 
     def subscribers(self, topic: str) -> list[Agent]:
         """Return the living subscribers of a topic on other hosts."""
 
     def other_recipients(self, message: int) -> list[int]:
-        """Return the ids of the recipients of a message of another host that have no delivery on this host.
+        """Return the ids of the recipients without a delivery on this host, for a message from another host.
 
-        The list is empty for a message of this host.
+        Empty for a message of this host.
         """
 
 
@@ -153,10 +156,10 @@ class AddressResolver:
         self._topics = topics
 
     def resolve(self, sender: Agent, to: Sequence[str], project: str) -> tuple[tuple[str, ...], tuple[Agent, ...]]:
-        """Return the normalized addresses, and the recipients without duplicates.
+        """Return the addresses `to` in their normal form, and all their recipients without duplicates.
 
-        `project` determines the recipients of `everyone` if the sender has no project. Raises `MailError` if an address
-        is invalid or has no recipient, or if there are too many.
+        `project` determines the recipients of `everyone` if the sender has no project. Raises `MailError` if `to` is
+        empty, an address is invalid, names the sender or has no recipient, or there are more than `MAX_RECIPIENTS`.
         """
         if not to:
             raise BadMessage("the message has no recipient; name at least one")
@@ -189,7 +192,7 @@ class AddressResolver:
         return agent.name, (agent,)
 
     def _find(self, written: str) -> Agent:
-        """Return the agent with a name, on this host or another. Raises `NoSuchAgent`."""
+        """Return the agent called `written`, on this host or another. Raises `NoSuchAgent` if there is none."""
         try:
             return self._agents.by_name(written)
         except NoSuchAgent as unknown:

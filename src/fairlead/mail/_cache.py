@@ -88,7 +88,10 @@ class MailCache:
         self._outgoing_listeners = (*self._outgoing_listeners, listener)
 
     def note_outgoing(self) -> None:
-        """Record that data for other hosts may have been stored."""
+        """Record that data for other hosts may have been stored.
+
+        The outgoing listeners are called when the lock is released.
+        """
         self._has_outgoing = bool(self._outgoing_listeners)
 
     def note_marked(self, messages: Iterable[Message]) -> None:
@@ -123,7 +126,7 @@ class MailCache:
     def record_sent(self, messages: Iterable[OutgoingMessage], answered: Mapping[int, QueueSize]) -> None:
         """Record the deliveries and deadlines of new messages.
 
-        `answered` has the number of deliveries by agent that left its queue because these messages answer them.
+        `answered` has, by agent, how many deliveries left the agent's queue because these messages answer them.
         """
         for outgoing in messages:
             message = outgoing.message
@@ -144,7 +147,7 @@ class MailCache:
         return any(deadline <= now for deadline, _ in self._deadlines[:1])
 
     def take_overdue(self, now: float, limit: int) -> list[tuple[float, int]]:
-        """Remove and return up to `limit` pairs of a passed deadline and its message, the earliest first."""
+        """Remove and return up to `limit` pairs of passed deadline and message id, the earliest deadline first."""
         overdue: list[tuple[float, int]] = []
         while self.has_overdue(now) and len(overdue) < limit:
             overdue.append(heappop(self._deadlines))

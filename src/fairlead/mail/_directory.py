@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 class AgentDirectory:
     """All agents and the indexes to find them.
 
-    Agents of other hosts are found only by their id, by `remote`, `remote_of` and `remote_by_name`.
+    Agents of other hosts are found only by their id (`get`), and with `remote`, `remote_of` and `remote_by_name`.
     """
 
     def __init__(self, agents: Iterable[Agent], sessions: Mapping[str, int], names: Mapping[str, int]) -> None:
-        """Add agents. `sessions` and `names` have the agent's id by former session id and by former name."""
+        """Add the agents. `sessions` has agents' ids by former session id, and `names` by former name."""
         self._by_id: dict[int, Agent] = {}
         self._by_name: dict[str, int] = {}
         self._by_session: dict[tuple[str, str], int] = {}
@@ -73,7 +73,7 @@ class AgentDirectory:
         return current
 
     def by_session(self, session: str, agent_id: str = "") -> Agent | None:
-        """Return the agent of a session, or with `agent_id` of its subagent; None if there is no such agent.
+        """Return the agent of a session, or of its subagent if `agent_id` is not empty; None if there is no such agent.
 
         Session ids from before a /clear are found, too.
         """
@@ -92,7 +92,10 @@ class AgentDirectory:
         return (session, "") not in self._by_session and session in self._former_sessions
 
     def by_name(self, name: str) -> Agent:
-        """Return the agent of this host with that name or former name. Raises `NoSuchAgent` with similar names."""
+        """Return the agent of this host that has or had a name, ignoring case.
+
+        Raises `NoSuchAgent`, which lists similar names, if there is none.
+        """
         key = normalize_name(name)
         number = self._id_of(key)
         agent = None if number is None else self.get(number)
@@ -109,7 +112,7 @@ class AgentDirectory:
         return sorted(agents, key=lambda agent: normalize_name(agent.name))
 
     def remote(self, host: str, number: int) -> Agent | None:
-        """Return the agent with that id on another host; None if no message has named it."""
+        """Return the agent that has the id `number` on another host; None if no message has named it."""
         return self._by_id.get(self._remote.get((host, number), 0))
 
     def remote_of(self, host: str) -> list[Agent]:
@@ -117,11 +120,11 @@ class AgentDirectory:
         return [self._by_id[number] for (owner, _), number in list(self._remote.items()) if owner == host]
 
     def remote_by_name(self, name: str) -> Agent | None:
-        """Return the agent of another host that has or had a name of the form `name@host`; None if none had it."""
+        """Return the agent that has or had a name of the form `name@host`, on another host; None if there is none."""
         return self._by_id.get(self._remote_names.get(normalize_name(name), 0))
 
     def name_for_others(self, agent: Agent) -> str:
-        """Return the name by which other hosts know an agent, of the form `name@host`."""
+        """Return an agent's name for other hosts, `name@host`; without the host if this host is in no team."""
         return agent.name if agent.host or not self.host_name else f"{agent.name}@{self.host_name}"
 
     def former_names(self) -> dict[int, list[str]]:
@@ -140,7 +143,7 @@ class AgentDirectory:
         return [agent, *self.subagents_of(agent.id)]
 
     def new_session_name(self, session: str) -> str:
-        """Return a name for a session that no agent of this host has or had."""
+        """Return a name that no agent of this host has or had, for a new session."""
         return generate_name(session, self)
 
     def new_subagent_name(self, parent: Agent, agent_type: str) -> str:
@@ -201,9 +204,9 @@ class AgentDirectory:
                 del former[key]
 
     def mark_seen(self, number: int, at: float, now: float) -> None:
-        """Record that an agent was active at a Unix time.
+        """Record that an agent was active at the Unix time `at`. Does nothing if there is no such agent.
 
-        Ignored if a later activity is recorded, unless that is after `now`, because the clock was set back.
+        A later recorded time is kept, except one after `now`: the clock was then set back, and `at` replaces it.
         """
         agent = self._by_id.get(number)
         if agent is None:
@@ -214,7 +217,7 @@ class AgentDirectory:
             self._unsaved[number] = None
 
     def take_unsaved_seen(self) -> list[tuple[int, float]]:
-        """Return the ids of the agents that were active since the last call, each with the time."""
+        """Return the agents that were active since the last call, as pairs of id and Unix time of the last activity."""
         unsaved, self._unsaved = self._unsaved, {}
         return [(number, self._seen[number]) for number in unsaved if number in self._seen]
 

@@ -39,7 +39,7 @@ class AgentExpiry:
     def end(self, agent: Agent, reason: str) -> None:
         """End an agent and its subagents, and send notices about their unanswered requests, in one transaction.
 
-        `reason` is added to the reason of the bounces. Does nothing if all of them have already ended.
+        Their queued deliveries bounce with `reason`. Does nothing if all these agents have already ended.
         """
         reason = replace_surrogates(reason)[:_MAX_REASON_LENGTH]
         with self._cache.locked():
@@ -59,7 +59,7 @@ class AgentExpiry:
             self._cache.note_outgoing()
 
     def revive(self, agent: Agent) -> Agent:
-        """Mark an agent as alive again, and queue its bounced deliveries. Its subagents stay ended."""
+        """Mark an agent as alive again, queue its bounced deliveries, and return it. Its subagents stay ended."""
         if not self._agents.current(agent).ended:
             return self._agents.current(agent)
         with self._cache.locked():

@@ -31,9 +31,10 @@ class IdentityService:
         self._now = now
 
     def ensure_agent(self, session: str, agent_id: str, agent_type: str, project: str, *, is_start: bool) -> Agent:
-        """Return the agent of a session, or with `agent_id` of its subagent; create it if it does not exist.
+        """Return the agent of a session, or of its subagent if `agent_id` is not empty; create it if it does not exist.
 
-        Moves the session's agents to `project` unless that is empty. Raises `BadName` if `session` is empty.
+        Moves the session's agents to `project` unless that is empty. With `is_start` the session starts now: if a
+        living agent had its id before, the session gets a new agent. Raises `BadName` if `session` is empty.
         """
         session, agent_id, project = replace_surrogates_in(session, agent_id, project)
         if not session:
@@ -47,7 +48,7 @@ class IdentityService:
             return self._ensure_subagent(parent, agent_id, agent_type) if agent_id else parent
 
     def change_session(self, old_session: str, new_session: str) -> Agent | None:
-        """Move an agent and its subagents to another session id.
+        """Move an agent and its subagents to another session id, and return the agent.
 
         Returns None, and changes nothing, if the old session has no agent, or if the new id is empty or in use.
         """
@@ -61,7 +62,11 @@ class IdentityService:
             return self._move(agent, new_session)
 
     def rename(self, agent: Agent, name: str) -> Agent:
-        """Rename a session and its subagents. Raises `BadName` if another agent has or had the name."""
+        """Rename the agent of a session and its subagents, and return the agent.
+
+        Raises `BadName` if the name is invalid, if another agent has or had it, or if `agent` does not belong to a
+        session itself.
+        """
         requested = validate_name(name)
         with self._cache.locked():
             agent = self._agents.current(agent)
@@ -75,7 +80,10 @@ class IdentityService:
             return renamed[0]
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a text of which the agent is reminded after a compaction. Raises `TooLarge` if it is too long."""
+        """Store a text of which the agent is reminded after a compaction, and return the agent.
+
+        Raises `TooLarge` if the text has more than `MAX_STATUS_LENGTH` characters.
+        """
         if len(status) > MAX_STATUS_LENGTH:
             raise TooLarge(f"a status can have {MAX_STATUS_LENGTH} characters, not {len(status)}")
         with self._cache.locked():
@@ -84,7 +92,7 @@ class IdentityService:
             return agent
 
     def flush(self) -> None:
-        """Store when agents were last active. After an error, the next call stores it."""
+        """Store when agents were last active. After an error, the next call tries again."""
         with self._cache.locked():
             seen = self._agents.take_unsaved_seen()
             try:
@@ -97,7 +105,7 @@ class IdentityService:
     def _ensure_session(self, session: str, project: str, *, is_start: bool) -> Agent:
         """Return the agent of a session; create it if it does not exist.
 
-        If a session starts with a former id, it gets the agent of that id back, unless the agent is alive.
+        A session that starts with a former id gets the agent of that id back; if this agent is alive, a new one.
         """
         agent = self._agents.by_session(session)
         if agent is not None and is_start and self._agents.is_former_session(session):

@@ -34,8 +34,8 @@ def build_notices(
 ) -> list[OutgoingMessage]:
     """Return a notice for each request whose sender was not notified for this reason yet.
 
-    `reason` is one of the `NOTICE_…` flags. The ids of the notices start at `first_id`. A sender that has ended, or
-    that ends in the same transaction (`ending`), receives the notice when it is resumed.
+    `reason` is one of the `NOTICE_…` flags, `first_id` the id of the first notice, and `at` their time. A sender that
+    has ended, or ends in the same transaction (`ending` has its id), receives the notice when it is resumed.
     """
     due = [request for request in requests if not request.notified & reason]
     return [

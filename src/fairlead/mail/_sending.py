@@ -43,7 +43,7 @@ _MAX_SCANNED = 8000
 
 
 class PendingSend(msgspec.Struct):
-    """A draft to send, and once it was sent or refused, the result or the error."""
+    """A draft to send, the project if the sender has none, and once it was sent or refused, the result or the error."""
 
     sender: Agent
     draft: Draft
@@ -65,6 +65,7 @@ class PendingSend(msgspec.Struct):
         """Return the result, or a copy of the error. Must be called after the draft was sent or refused.
 
         Several threads may raise the same error. Each raises a copy, because raising an error adds a traceback to it.
+        An error that is not a `MailError` is returned as `MailUnreachable`.
         """
         if self.result is not None:
             return self.result
@@ -110,7 +111,8 @@ class MessageSender:
     def reply(self, sender: Agent, draft: Draft, project: str, *, to_all: bool) -> SendResult:
         """Send a reply to the message `draft.reply_to`.
 
-        That message determines the recipients, and the subject if the draft has none. `draft.to` is ignored.
+        The recipient is that message's sender; with `to_all`, or if `sender` wrote it, also its other recipients.
+        `draft.to` is ignored, and an empty `draft.subject` is replaced by `Re: …`.
         """
         original, author = self.message_for(sender, draft.reply_to)
         recipients = [author]

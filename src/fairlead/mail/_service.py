@@ -81,22 +81,25 @@ class MessageService:
     def ensure_agent(
         self, session: str, *, agent_id: str = "", agent_type: str = "", project: str = "", is_start: bool = False
     ) -> Agent:
-        """Return the agent of a session, or with `agent_id` of its subagent; create it if it does not exist.
+        """Return the agent of a session, or of its subagent if `agent_id` is not empty; create it if it does not exist.
 
         An ended agent is returned unchanged; `revive` marks it as alive. A session id from before a /clear resolves to
-        the agent that had it, unless a new session starts with that id (`is_start`) while the agent is alive. Raises
-        `BadName` if `session` is empty.
+        the agent that had it, unless a new session starts with that id (`is_start`) while the agent is alive. Moves the
+        session's agents to `project` unless that is empty. Raises `BadName` if `session` is empty.
         """
         return self._identity.ensure_agent(session, agent_id, agent_type, project, is_start=is_start)
 
     def find_by_session(self, session: str, agent_id: str = "") -> Agent | None:
-        """Return the agent of a session, or with `agent_id` of its subagent; None if there is none. Never blocks."""
+        """Return the agent of a session, or of its subagent if `agent_id` is not empty; None if there is none.
+
+        Never blocks.
+        """
         return self._agents.by_session(session, agent_id)
 
     def waiting_mail(self, session: str, agent_id: str = "") -> WaitingMail | None:
-        """Return the agent of a session, or with `agent_id` of its subagent, and the mail that waits for it.
+        """Return the agent of a session, and how much mail waits for it; None if there is no such agent. Never blocks.
 
-        Returns None if there is no such agent. Never blocks.
+        If `agent_id` is not empty, it is the agent of that subagent.
         """
         agent = self._agents.by_session(session, agent_id)
         if agent is None:
@@ -105,9 +108,9 @@ class MessageService:
         return WaitingMail(agent, size.queued, size.urgent, may_owe_reply=agent.id in self._cache.owing_reply)
 
     def find_by_name(self, name: str) -> Agent:
-        """Return the agent of this host with a name or former name, ignoring case.
+        """Return the agent of this host that has or had a name, ignoring case.
 
-        Raises `NoSuchAgent` with similar names.
+        Raises `NoSuchAgent`, which lists similar names, if there is none.
         """
         return self._agents.by_name(name)
 
@@ -116,7 +119,7 @@ class MessageService:
         return self._agents.current(agent)
 
     def agents(self, project: str | None = None, *, include_ended: bool = False) -> list[Agent]:
-        """Return the sessions and subagents of a project, or of all projects, sorted by name."""
+        """Return the sessions and subagents of a project (None: of all projects), sorted by name."""
         with self._cache.locked():
             agents = self._agents.all()
         return [agent for agent in agents if project in (None, agent.project) and (include_ended or not agent.ended)]
@@ -135,17 +138,24 @@ class MessageService:
     def change_session(self, old_session: str, new_session: str) -> Agent:
         """Move an agent to another session id, with its name, queue and subagents, as after /clear. Return it, alive.
 
-        If the old session has no agent, or the new one has its own, returns the agent of the new session instead.
+        If the old session has no agent, or the new one has its own, returns the new session's agent instead.
         """
         agent = self._identity.change_session(old_session, new_session) or self.ensure_agent(new_session)
         return self.revive(agent)
 
     def rename(self, agent: Agent, name: str) -> Agent:
-        """Rename a session and its subagents. Raises `BadName` if the name is invalid, or of another agent."""
+        """Rename the agent of a session and its subagents, and return the agent.
+
+        Raises `BadName` if the name is invalid, if another agent has or had it, or if `agent` does not belong to a
+        session itself.
+        """
         return self._identity.rename(agent, name)
 
     def save_status(self, agent: Agent, status: str) -> Agent:
-        """Store a text as `Agent.saved`. The agent is reminded of it after a compaction. Raises `TooLarge`."""
+        """Store a text as `Agent.saved`, of which the agent is reminded after a compaction, and return the agent.
+
+        Raises `TooLarge` if the text has more than 20 000 characters.
+        """
         return self._identity.save_status(agent, status)
 
     def mark_seen(self, agent: Agent, at: float) -> None:
@@ -160,7 +170,7 @@ class MessageService:
         """Mark an agent and its subagents as ended. Deliveries that are queued for them bounce.
 
         The senders of their unanswered requests receive a notice. `reason` is shown as the reason of the bounces. Does
-        nothing if all of them have already ended.
+        nothing if the agent and all its subagents have already ended.
         """
         self._expiry.end(agent, reason)
 
@@ -218,8 +228,8 @@ class MessageService:
     ) -> SendResult:
         """Reply to the sender of a message; with `to_all`, also to its other recipients.
 
-        If the replying agent wrote the message itself, the reply goes to the recipients of that message. Marks as
-        answered the message, and earlier requests in its thread that the recipients of the reply sent to this agent.
+        If the replying agent wrote the message itself, the reply goes to the recipients of that message. Marks the
+        message as answered, and also earlier requests in its thread that a recipient of the reply sent to this agent.
         """
         draft = Draft(
             to=(),
@@ -286,7 +296,7 @@ class MessageService:
         return self._storage.search(replace_surrogates(text), _reader_id(reader), limit=_bounded(limit), before=before)
 
     def index_messages(self, limit: int) -> bool:
-        """Index up to `limit` messages that an earlier version stored, for `search`. Return whether more are left."""
+        """Add up to `limit` messages of an earlier Fairlead to the index of `search`. Return whether more are left."""
         return self._storage.index_messages(limit)
 
     def unanswered_by(self, agent: Agent, *, limit: int = 100) -> list[tuple[Delivery, Message]]:
@@ -338,8 +348,8 @@ class MessageService:
     ) -> list[Message]:
         """Mark the first deliveries of an agent's queue as shown at an event, and return their messages.
 
-        With `urgent_only`, only urgent deliveries and those that precede them in their threads. `requeue` undoes this
-        by `event_id`.
+        With `urgent_only`, only urgent deliveries, and earlier deliveries in the same threads. `requeue` undoes the
+        showing by `event_id`.
         """
         if limit <= 0 or not self.queued_count(agent, urgent_only=urgent_only):
             return []
@@ -389,7 +399,7 @@ class MessageService:
     def requeue(self, event_id: str, *, may_repeat: bool = False) -> int:
         """Queue the deliveries again that were shown at an event whose reply was not printed, and return how many.
 
-        Those that were read since stay read, and those to agents that have ended bounce. Set `may_repeat` if the reply
+        Deliveries that were read since stay read, and deliveries to ended agents bounce. Set `may_repeat` if the reply
         may have been printed. The next showing then says that it may be a repeat.
         """
         if not event_id:

@@ -26,7 +26,7 @@ NOTICE_OVERDUE: Final = 4
 
 
 class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Another host of the team, and its newest snapshot."""
+    """Another host of the team, with the id `host`, and its newest snapshot."""
 
     host: str
     name: str
@@ -61,20 +61,24 @@ class StoredMail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to be stored, and the changes that it makes to deliveries of other messages."""
+    """A message to be stored, and the changes that it makes to deliveries of other messages.
+
+    `sender` and `recipients` are ids of agents.
+    """
 
     message: Message
     sender: int
     recipients: tuple[int, ...]
     ended_recipients: tuple[int, ...] = ()
-    """Those of the recipients that have ended. Their deliveries bounce at once, with the reason `bounce_reason`."""
+    """The recipients that have ended. Their deliveries bounce at once, with the reason `bounce_reason`."""
     bounce_reason: str = ""
     key: str = ""
     """The idempotency key; empty for none."""
     answered_by: int = 0
     """The id of the agent whose deliveries this message answers; 0 for none.
 
-    These are its delivery of `message.reply_to`, and earlier requests of the recipients to it in the same thread.
+    These are the agent's delivery of `message.reply_to`, and earlier requests in the same thread from the recipients to
+    the agent.
     """
     marks_notified: tuple[tuple[int, int, int], ...] = ()
     """For a notice: the deliveries that it is about, as tuples of message, recipient and `NOTICE_…` flag."""
@@ -95,7 +99,7 @@ class PruneStep(msgspec.Struct, frozen=True, kw_only=True):
     deleted: int = 0
     """The number of deleted messages."""
     after: tuple[float, int] | None = None
-    """What to pass as `after` to the next step, a time and a message; None if this was the last step."""
+    """Where the next step continues, as its `after`: a message's time and id; None if this was the last step."""
 
 
 class UnansweredRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +179,7 @@ class MailStorage(Protocol):
         """
 
     def index_messages(self, limit: int) -> bool:
-        """Index up to `limit` messages that an earlier version stored, for `search`. Return whether more are left."""
+        """Add up to `limit` messages of an earlier Fairlead to the index of `search`. Return whether more are left."""
 
     def inbox(
         self, recipient: int, stages: tuple[Stage, ...], *, limit: int, before: int
@@ -192,7 +196,10 @@ class MailStorage(Protocol):
         """
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return those of these messages that are unanswered requests, once per recipient, including bounced ones."""
+        """Return the unanswered requests among these messages, including bounced ones.
+
+        A request appears once for each recipient that has not answered it.
+        """
 
     def mail_counts(self, agents: Collection[int]) -> dict[int, MailCounts]:
         """Return the counts of these agents, by agent. Agents whose counts are all zero are left out."""
@@ -204,7 +211,7 @@ class MailStorage(Protocol):
     ) -> list[Message]:
         """Mark the first queued deliveries of an agent as shown at an event, and return their messages in order.
 
-        With `urgent_only`, only urgent deliveries and those that precede them in their threads.
+        With `urgent_only`, only urgent deliveries, and earlier deliveries in the same threads.
         """
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
@@ -228,8 +235,8 @@ class MailStorage(Protocol):
     def prune_messages(self, older_than: float, *, after: tuple[float, int] | None, limit: int) -> PruneStep:
         """Check up to `limit` messages from before a Unix time, oldest first, and delete those that are not queued.
 
-        Messages that are on their way to another host are kept, too. `after` is that of the previous `PruneStep`; None
-        at first.
+        Messages that are on their way to another host are kept, too. `after` is the previous step's
+        `PruneStep.after`; None at first.
         """
 
     def prune_agents(self, older_than: float) -> list[int]:

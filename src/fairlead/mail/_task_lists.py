@@ -28,7 +28,7 @@ def _order(task: Task) -> tuple[int, int, str]:
 class TaskLists:
     """The tasks that events reported, for sessions whose client stores no tasks. Thread-safe.
 
-    Keeps a limited number of sessions, those that were updated last, and of tasks for each.
+    Keeps only the sessions that were updated last, and a limited number of tasks for each session.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class TaskLists:
         self._lock = Lock()
 
     def update(self, session: str, task: Task) -> None:
-        """Add a task to a session, or replace the one with the same id."""
+        """Add a task to a session, or replace the one with the same id. Ignores a new task above the limit."""
         with self._lock:
             tasks = self._sessions.setdefault(session, {})
             self._sessions.move_to_end(session)

@@ -61,7 +61,7 @@ FIRST_REMOTE_ID: Final = 2**40
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A message as it was sent. It never changes; its state is in its deliveries."""
+    """A message as it was sent at the Unix time `at`. It never changes; its state is in its deliveries."""
 
     id: int
     """Increases in the order in which messages were accepted, independent of the clock."""
@@ -129,7 +129,7 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
 
     message: Message
     recipients: tuple[Agent, ...]
-    """Includes recipients that have ended. Deliveries to these bounce, and are queued when they are resumed."""
+    """Includes recipients that have ended. A delivery to one bounces, and is queued when the recipient is resumed."""
     is_new: bool = True
     """False if the idempotency key was used before. `message` is then the earlier message, and nothing was sent."""
 

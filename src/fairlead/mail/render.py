@@ -57,13 +57,13 @@ _MAX_SENDERS = 5
 
 
 def stop_reason(messages: Sequence[Message], left: Left = 0) -> str:
-    """Return the block reason of a `Stop` event, which shows the mail that arrived."""
+    """Return the block reason that shows mail at a `Stop` event. `left` is the mail that is not shown now."""
     shown = _printable(messages)
     return "\n".join((_count_line(messages, left), *_list(shown, left), *_details(shown)))
 
 
 def subagent_stop_reason(messages: Sequence[Message], left: Left = 0) -> str:
-    """Return the block reason of a `SubagentStop` event, which shows the mail and asks to repeat the report.
+    """Return the block reason that shows mail at a `SubagentStop` event, and asks to repeat the report.
 
     Only the last message of a subagent reaches the agent that started it.
     """
@@ -71,7 +71,7 @@ def subagent_stop_reason(messages: Sequence[Message], left: Left = 0) -> str:
 
 
 def compaction_context(identity: str) -> str:
-    """Return the context of a `PreCompact` event: an `identity_context` that the session's summary should keep.
+    """Return the context of a `PreCompact` event: `identity`, an `identity_context`, which the summary should keep.
 
     The client adds it to its instructions for the summary.
     """
@@ -80,21 +80,21 @@ def compaction_context(identity: str) -> str:
 
 
 def session_context(messages: Sequence[Message], left: Left = 0) -> str:
-    """Return the context for an agent whose session starts, which shows its mail."""
+    """Return the context that shows mail to an agent whose session starts. `left` is the mail that is not shown now."""
     hint = "Use `fairlead inbox` to read full messages."
     shown = _printable(messages)
     return "\n".join((f"📬 {_count_line(messages, left)}", *_list(shown, left), "", hint, *_details(shown)))
 
 
 def prompt_context(messages: Sequence[Message], left: Left = 0) -> str:
-    """Return the context for an agent that is working, which shows new mail."""
+    """Return the context that shows new mail to an agent that is working. `left` is the mail that is not shown now."""
     shown = _printable(messages)
     lines = [f'📬 New message from {_sender(one)}: "{one.subject}"' for one in shown]
     return "\n".join((*lines, *_left_line(left), *_details(shown)))
 
 
 def tasks_reason(tasks: Sequence[Task]) -> str:
-    """Return the block reason for an agent that stops with incomplete tasks, which are `tasks`."""
+    """Return the block reason for an agent that stops while `tasks` are incomplete."""
     names = [
         f"#{_line(task.id, _MAX_NAME_LENGTH)} [{_line(task.status, _MAX_NAME_LENGTH)}]" for task in tasks[:_MAX_TASKS]
     ]

@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def trim_log(log: int) -> None:
-    """Keep only the end of the log with this file descriptor if it has grown too long.
+    """Cut a log of more than `MAX_LOG_BYTES` to its end, at most `KEPT_LOG_BYTES`. `log` is its file descriptor.
 
     Does nothing if another process has locked the log, or if it is not a file that can be cut.
     """

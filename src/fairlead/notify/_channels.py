@@ -84,7 +84,7 @@ _KINDS: dict[Status, str] = {
 
 
 def _expand(channel: str, environ: Mapping[str, str]) -> str:
-    """Replace each `${NAME}` by the value of that variable. Raises `NotSent` if one is not set."""
+    """Return a channel with each `${NAME}` replaced by that variable. Raises `NotSent` if a variable is not set."""
     missing = [name for name in _VARIABLE.findall(channel) if not environ.get(name)]
     if missing:
         raise NotSent(f"not set in the environment: {', '.join(dict.fromkeys(missing))}")

@@ -29,7 +29,10 @@ _TIMEOUT = 5.0
 
 
 def show(note: Note, log: Callable[[str], None]) -> bool:
-    """Show a note by the first method that works, log why others failed, and return whether one worked."""
+    """Show a note by the first method that works, log why others failed, and return whether one worked.
+
+    After a method that does not answer in time no other is tried: the note may still be shown.
+    """
     for name, show_by in _methods():
         try:
             show_by(note)
@@ -80,14 +83,14 @@ def _by_library(note: Note) -> None:
 
 
 def _set_bus_address() -> None:
-    """Use systemd's session bus if no address is set, as after a login by ssh or in a cron job."""
+    """Set the environment's session bus to that of systemd if none is set, as after a login by ssh or in a cron job."""
     bus = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}") / "bus"
     if bus.is_socket():
         os.environ.setdefault("DBUS_SESSION_BUS_ADDRESS", f"unix:path={bus}")
 
 
 def _body(note: Note) -> str:
-    """Return the body, escaped on Linux: the freedesktop specification allows markup in it, but not in a title."""
+    """Return the body, escaped on Linux: the freedesktop specification allows markup in bodies only."""
     return _escape(note.body) if platform.system() == "Linux" else note.body
 
 
@@ -99,7 +102,7 @@ def _escape(text: str) -> str:
 
 
 def _by_notify_send(note: Note) -> None:
-    """Pass the note as arguments after `--`, so that none is taken for an option. Backslashes are escaped, too."""
+    """Run `notify-send` with the note after `--`: no text is taken for an option. Backslashes are escaped, too."""
     _set_bus_address()
     urgency = "critical" if note.status == "failure" else "normal"
     body = _escape(note.body).replace("\\", "\\\\")
@@ -107,7 +110,7 @@ def _by_notify_send(note: Note) -> None:
 
 
 def _by_osascript(note: Note) -> None:
-    """Pass the note as JSON on stdin to a constant script."""
+    """Run `osascript` with a constant script, which reads the note as JSON from stdin."""
     text = msgspec.json.encode({"title": note.title, "body": note.body})
     _run(["osascript", "-l", "JavaScript", "-e", _SCRIPT], text)
 

@@ -124,7 +124,10 @@ def _is_listed(name: str, events: Iterable[str]) -> bool:
 
 
 def _is_shown(status: Status, *, is_system: bool, errors: bool, success: bool, system_events: bool) -> bool:
-    """Return whether the settings ask for a note with this status. `success` does not apply to system events."""
+    """Return whether the settings ask for a note with this status.
+
+    `errors`, `success` and `system_events` are the `show_…` settings. `success` does not apply to system events.
+    """
     if status == "failure":
         return errors
     if status in {"blocked", "warning"}:
@@ -149,7 +152,7 @@ def _attention_text(request: WaitingSession) -> str:
 
 
 def _agent(event: Event) -> str:
-    """Return a subagent's type, which the user knows, and its id, which distinguishes two of the same type."""
+    """Return a subagent as `TYPE (ID)`, or as the one of them that is known; "" for a main session."""
     name, kind = one_line(event.agent_id or "", _MAX_NAME_LENGTH), one_line(event.agent_type or "", _MAX_NAME_LENGTH)
     return f"{kind} ({name})" if name and kind and name != kind else name or kind
 

@@ -41,7 +41,7 @@ class NotifyRequest(msgspec.Struct, frozen=True):
 def send(note: Note, channels: Sequence[str] = (), *, desktop: bool = True, then: OnDone | None = None) -> None:
     """Start sending a note to the desktop and the channels, which are Apprise URLs.
 
-    Does not wait and never raises: errors go to the log. `then` is called with the result.
+    Does not wait and never raises: errors go to the log. `then` is called with 0, `NO_DESKTOP`, `NO_CHANNEL` or both.
     """
     with _log() as log:
         try:
@@ -90,10 +90,10 @@ def _start(request: bytes, log: int, then: OnDone | None) -> None:
 
 
 def _spawn(stdin: int, log: int) -> int:
-    """Start the process and return its pid. `stdin` and `log` are file descriptors.
+    """Start the sending process and return its pid. `stdin` and `log` are file descriptors.
 
-    It has its own session, so that a client that kills the hook's process group does not end it. Its stderr is the log,
-    so that even a failure to start is logged.
+    The process has its own session, so that a client that kills the hook's process group does not end it. Its stderr
+    is the log, so that even a failure to start is logged.
     """
     mode = "-I" if sys.flags.isolated else "-P"  # as we were started, but never with modules from the current folder
     files = [
@@ -106,7 +106,7 @@ def _spawn(stdin: int, log: int) -> int:
 
 
 def _reap(pid: int, then: OnDone | None) -> None:
-    """Wait for the process, which would otherwise stay a zombie until the daemon ends, and report the result."""
+    """Wait for the process, which would otherwise stay a zombie until the daemon ends, and call `then`."""
     code = NO_DESKTOP | NO_CHANNEL
     with suppress(ChildProcessError):  # SIGCHLD is ignored: the result is not known
         _, status = os.waitpid(pid, 0)

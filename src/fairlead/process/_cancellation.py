@@ -33,7 +33,10 @@ class CancellationToken:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run `callback` when `cancel` is called, or at once if it was. Return a function that removes the callback."""
+        """Run `callback` when `cancel` is called, or at once if it already was.
+
+        Return a function that removes the callback.
+        """
         with self._lock:
             if not self._cancelled:
                 self._callbacks.append(callback)

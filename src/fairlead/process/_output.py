@@ -36,7 +36,7 @@ class WholeOutput:
         self._data = b""
 
     def add(self, data: bytes) -> None:
-        """Add the next piece."""
+        """Add the next piece. Raises `CommandFailed` beyond the limit."""
         self._data += data
         if len(self._data) > self._limit:
             raise CommandFailed(f"the command printed more than {self._limit} bytes")
@@ -86,7 +86,7 @@ class FirstAndLastLines:
         self._extend_line(rest)
 
     def skip(self, lines: int) -> None:
-        """Count `lines` lines that the sender left out here. Earlier lines can no longer be among the last ones."""
+        """Count `lines` lines that the sender left out here, and drop the last lines that were kept so far."""
         if lines:
             self._omitted += len(self._last) + lines
             self._last.clear()
@@ -103,7 +103,7 @@ class FirstAndLastLines:
         return b"\n".join(lines).rstrip(b"\n")
 
     def _skip_lines(self, data: bytes) -> bytes:
-        """Return the end of `data`, and only count the lines before it that cannot be among the last ones.
+        """Return the end of `data` with the lines that may be among the last ones; count the lines before as omitted.
 
         Adding each line of a gigabyte of short lines would take minutes.
         """

@@ -132,9 +132,9 @@ class AttentionLog:
         self._sessions: dict[str, Session] = {}
 
     def update(self, sessions: Iterable[Session], now: float) -> None:
-        """Update the requests of some sessions, which need not have changed.
+        """Update the requests of the given sessions, changed or not.
 
-        Those that do not need the user lose theirs.
+        A session that does not need the user loses its request.
         """
         for session in sessions:
             request = updated_request(self._requests.get(session.id), session, now)
@@ -176,11 +176,11 @@ class AttentionLog:
 
     @property
     def pending_count(self) -> int:
-        """The number of sessions that need the user, and of whose reason the user was not notified yet."""
+        """The number of sessions that need the user for a reason of which the user was not notified yet."""
         return len(self._pending())
 
     def deferred_count(self, now: float) -> int:
-        """Return the number of pending sessions about which nothing is decided before a later time than `now`."""
+        """Return how many of the `pending_count` sessions have a `next_check` that is later than `now`."""
         return sum(request.next_check > now for _, request in self._pending())
 
     def notified(self) -> dict[str, AttentionRequest]:
@@ -194,5 +194,5 @@ class AttentionLog:
         ]
 
     def _is_about_subagent(self, name: str) -> bool:
-        """Return whether a session's evidence is indirect and is about a subagent of it, which has a request then."""
+        """Return whether a session's indirect evidence is about a subagent, because a subagent of it has a request."""
         return self._requests[name].is_indirect and any(other.startswith(f"{name}/") for other in self._requests)

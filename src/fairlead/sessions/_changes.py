@@ -1,4 +1,4 @@
-"""The log of changed sessions, which numbers each change, so that a reader can ask for the changes since its last."""
+"""The log of changed sessions. It numbers each change, so that a reader can ask for the changes after a number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SessionChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """Increases by one with each change."""
     session: Session
     gone: bool = False
-    """The session was dropped; `session` is its last state."""
+    """Whether the session was dropped; `session` is its last state."""
 
 
 class ChangeLog:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _BUCKET = 900
-"""Seconds. Every time zone differs from UTC by a multiple of it, so no bucket belongs to two local days."""
+"""Seconds of a bucket. Time zones differ from UTC by multiples of it, so no bucket belongs to two local days."""
 _KEPT_BUCKETS = 48 * 3600 // _BUCKET
 _SAME_START = 2.0
 """Seconds by which the start of a process, which is computed, may differ between its reports."""
@@ -34,7 +34,7 @@ _MAX_SESSIONS = 20_000
 _KEPT_AFTER = 60 * DAY
 """Seconds after the last report for which the cost of a session is kept. Later reports count as a new session's."""
 _SMALLEST = 1e-9
-"""US dollars. Smaller differences are rounding errors."""
+"""The smallest difference in US dollars that is not a rounding error."""
 
 
 class SessionCost(msgspec.Struct, frozen=True, gc=False):
@@ -52,15 +52,15 @@ class Costs(msgspec.Struct, frozen=True):
     """The costs of all sessions since a time, including those that have ended."""
 
     since: float = 0.0
-    """Unix time."""
+    """The Unix time since which costs are included."""
     usd: float = 0.0
-    """What is known: the cost of a session whose client has reported none is missing."""
+    """The sum of the known costs in US dollars. Sessions whose client has reported no cost are missing."""
     at_most: bool = False
     """Whether a part may be from before `since`: see `SessionCost.at_most`."""
     sessions: list[SessionCost] = []
     """The sessions with costs since that time, the one with the latest report first."""
     unknown: int = 0
-    """The number of listed sessions that were active since that time, and whose cost is missing."""
+    """The number of main sessions in the registry that were active since that time, and whose cost is missing."""
 
 
 class Counter(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +78,7 @@ class CostEntry(msgspec.Struct, omit_defaults=True):
     """What is known about the cost of one session."""
 
     total: float = 0.0
-    """US dollars."""
+    """The total cost in US dollars."""
     counters: tuple[Counter, ...] = ()
     """The counters of its processes, in the order of their latest reports."""
     buckets: dict[int, float] = {}

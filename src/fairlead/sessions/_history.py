@@ -172,7 +172,10 @@ class SubagentHistory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 def subagents_of(entries: Iterable[tuple[TimelineEntry, str]]) -> list[SubagentHistory]:
-    """Return the subagents that appear in events. Each event has the type of its subagent; the oldest is first."""
+    """Return the subagents that appear in events, in the order of their first events.
+
+    `entries` are pairs of an event and the type of its subagent, the oldest event first.
+    """
     subagents: dict[str, SubagentHistory] = {}
     for entry, agent_type in entries:
         if entry.agent:

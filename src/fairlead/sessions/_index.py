@@ -73,7 +73,7 @@ class SessionIndex:
         return [session for session in self.by_id.values() if not session.parent]
 
     def root_of(self, session: Session) -> Session:
-        """Return the main session that a subagent belongs to; a main session itself."""
+        """Return the main session that a subagent belongs to; for a main session, that session itself."""
         while session.parent and session.parent in self.by_id:
             session = self.by_id[session.parent]
         return session

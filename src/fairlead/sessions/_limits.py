@@ -34,7 +34,7 @@ _NO_MEMORY = SessionMemory()
 
 
 def clean_text(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
-    """Return a text as a session keeps it."""
+    """Return a text as a session keeps it: cut to `max_length`, with unpaired surrogates replaced."""
     return cut(text, max_length)
 
 
@@ -52,7 +52,7 @@ def bounded_session(session: Session) -> Session:
 def public_session(session: Session, *, is_whole: bool = False) -> Session:
     """Return a session as people and programs see it.
 
-    It is without its internal state, and long questions are cut unless `is_whole`.
+    Its `memory` is empty, and long questions are cut unless `is_whole`.
     """
     return replace(session if is_whole else bounded_session(session), memory=_NO_MEMORY)
 

@@ -23,9 +23,9 @@ _FORMAT = "#{pane_id} #{client_activity} #{focus-events} #{client_flags}"
 
 
 class TmuxClients:
-    """The terminals attached to tmux at the time `now`. Each server's are listed once, when it is first asked about.
+    """The terminals attached to tmux at the time `now`. Those of a server are listed when it is first asked about.
 
-    For a thread, because it waits for tmux.
+    To be used in a thread, because it waits for tmux.
     """
 
     def __init__(self, now: float) -> None:

@@ -46,7 +46,7 @@ WAKE_TIME = 5.0
 def discovered_session(file: ClientSessionFile, now: float) -> Session | None:
     """Return the session that a file describes; `None` if its status or its process is unknown.
 
-    A file without a time is as old as our knowledge of it: `now`.
+    The session of a file without times begins at `now`.
     """
     if file.status not in _STATES or not file.start:
         return None
@@ -85,7 +85,7 @@ def reconcile(session: Session, file: ClientSessionFile | None, now: float) -> S
 
 
 def _with_name(session: Session, file: ClientSessionFile) -> Session:
-    """Add the session's name from the file, and the pane if no event has reported one."""
+    """Return the session with the name from the file, and with the file's pane if no event has reported one."""
     if file.name and file.name != session.title:
         session = replace(session, title=file.name)
     if file.pane and not session.pane:

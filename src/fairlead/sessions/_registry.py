@@ -165,7 +165,7 @@ class Registry(SubagentLinker):
         return self._publish()
 
     def set_answered(self, session_id: str, tool: str, question: str, at: float) -> list[SessionChange]:
-        """Clear a question of an agent that the user has answered outside of the client, which no event reports.
+        """Clear an agent's question that the user has answered outside of the client, which no event reports.
 
         `tool` and `question` identify it. Do nothing if that question is not open.
         """
@@ -206,7 +206,7 @@ class Registry(SubagentLinker):
         return session
 
     def get_public(self, session_id: str, *, is_whole: bool = False) -> Session | None:
-        """Return the same session as `get`, as people and programs see it: see `public`."""
+        """Return the same session as `get`, as `public_session` returns it; `None` if it is unknown."""
         session = self.get(session_id)
         return session and public_session(session, is_whole=is_whole)
 
@@ -293,7 +293,7 @@ class Registry(SubagentLinker):
     def _link_predecessor(self, root: Session, source: str, at: float) -> Session:
         """Link a session with the previous one of the same process, which ends for the reason `source`.
 
-        Return the session, unchanged if there is no previous one, or that is linked with another session already.
+        Return the session. It is unchanged if there is no previous one, or if that is linked with another session.
         """
         process = (root.pid, root.pid_start)
         earlier = [self.by_id[name] for name in self.by_process.get(process, ()) if name != root.id] if root.pid else []

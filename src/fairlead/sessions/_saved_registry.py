@@ -32,7 +32,7 @@ class _SavedRegistry(msgspec.Struct, frozen=True):
 
 
 def encode_registry(registry: Registry) -> bytes:
-    """Encode all sessions and the latest revision."""
+    """Return all sessions, the latest revision and what is known about pids, encoded as JSON."""
     document = _SavedRegistry(
         FORMAT,
         registry.revision,
@@ -44,7 +44,10 @@ def encode_registry(registry: Registry) -> bytes:
 
 
 def restore_registry(data: bytes, revision: int = 0) -> Registry:
-    """Decode a saved registry. Revisions continue from it, or from `revision` if that is higher."""
+    """Return the registry that `encode_registry` has encoded. Raise `SavedRegistryError` if `data` cannot be read.
+
+    Its revisions continue from the saved one, or from `revision` if that is higher.
+    """
     try:
         document = msgspec.json.decode(data, type=_SavedRegistry)
     except (ValueError, RecursionError) as error:

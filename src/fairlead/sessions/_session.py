@@ -95,7 +95,7 @@ class OpenCall(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     question: str = ""
     """The full question to the user, as in `AttentionNeeded.about`."""
     about: str = ""
-    """What the subagent is asked to do, in a few words, if the call starts one."""
+    """What the subagent that it starts is asked to do, in a few words; "" if it starts none."""
     kind: str = ""
     """The type (or the name) of the subagent that it starts; "" if it starts none."""
     agent: str = ""
@@ -108,7 +108,7 @@ class ActiveSubagent(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     type: str
     at: float
     background: bool = False
-    """It continues when the turn of its parent ends."""
+    """Whether it continues when the turn of its parent ends."""
 
 
 class BackgroundTask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -190,7 +190,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     agent_type: str = ""
     """The type of this subagent, or the agent as which the client was started; "" for none."""
     description: str = ""
-    """What the subagent was asked to do, in a few words."""
+    """What this subagent was asked to do, in a few words; "" if that is not known, and for a main session."""
     call: str = ""
     """The id of the tool call that started the subagent; "" if it is not known."""
 
@@ -215,9 +215,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     """`$TMUX_PANE` of the client; "" outside of tmux."""
 
     started: float = 0.0
-    """Unix time."""
+    """The Unix time at which it started."""
     ended: float | None = None
-    """Unix time; `None` while it runs."""
+    """The Unix time at which it ended; `None` while it runs."""
     end_reason: str = ""
     """The reason that the client gave, or one of "completed", "process gone", "parent ended" and "stop not seen".
 
@@ -254,7 +254,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
         return bool(self.parent)
 
     def is_stale(self, now: float) -> bool:
-        """Return whether there was no activity for 8 hours at the Unix time `now`. The state does not depend on it."""
+        """Return whether there was no activity for 8 hours at the Unix time `now`. A stale session keeps its state."""
         return now - self.last_activity > STALE_AFTER
 
     def duration(self, now: float) -> float:

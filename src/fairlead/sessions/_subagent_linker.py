@@ -73,7 +73,7 @@ class SubagentLinker(SessionIndex):
     def stop_subagent(self, root: Session, event: SubagentStop, at: float, verdict: Verdict) -> None:
         """Apply the stop of a subagent to its session, and to the ancestors that list it.
 
-        Create the session if unknown. A stop without a type of an unknown subagent is applied to the main session only.
+        An unknown session is created if the stop has a type; otherwise the stop is applied to the main session only.
         """
         agent_id = clean_text(event.agent_id, MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
@@ -92,7 +92,7 @@ class SubagentLinker(SessionIndex):
     def get_or_create_child(self, root: Session, event: Event, at: float) -> Session:
         """Return the subagent that an event comes from.
 
-        If its start was not seen, create it, ended if its parent has.
+        If its start was not seen, create it and add it to its parent. If the parent has ended, create it as ended.
         """
         agent_id = clean_text(event.agent_id or "", MAX_ID_LENGTH)
         child = self.by_id.get(f"{root.id}/{agent_id}")
@@ -118,8 +118,8 @@ class SubagentLinker(SessionIndex):
     def update(self, before: Session, after: Session, event: Event | None, at: float) -> Session:
         """Replace a session, and return it.
 
-        Create the subagents that `after` lists in addition, and end the missing ones. If a main session has ended, all
-        its subagents end. `event` is the cause; `None` if it was no event.
+        Create the subagents that only `after` lists, and end those that only `before` lists. If a main session has
+        ended, all its subagents end. `event` is the cause; `None` if it was no event.
         """
         self.put(after)
         if after.ended is not None and before.ended is None and not after.parent:

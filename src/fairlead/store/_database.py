@@ -34,13 +34,13 @@ WRITES = "fairlead_writes"
 """Execution option of a connection that will write: it takes the write lock when the transaction begins."""
 
 BATCH_SIZE = 500
-"""How many values fit into one statement."""
+"""The maximum number of values that one statement gets as a list."""
 
 _Item = TypeVar("_Item")
 
 
 def insert_or_ignore(table: Table) -> sqlite.Insert:
-    """Return an insert that skips rows whose key exists. `dialect` is the name of the database's dialect."""
+    """Return an insert into a table that skips rows whose key the table has already."""
     return sqlite.insert(table).on_conflict_do_nothing()
 
 
@@ -51,9 +51,9 @@ def batches(items: Sequence[_Item], size: int = BATCH_SIZE) -> Iterator[Sequence
 
 @contextmanager
 def write_transaction(backend: SQLite, *, durable: bool = False) -> Iterator[Connection]:
-    """Open a transaction that writes, and commit it at the end of the block.
+    """Open a transaction that writes. Commit it at the end of the block, or roll it back if the block raises.
 
-    After the commit of a `durable` one, it and all earlier commits survive a power failure.
+    With `durable`, this commit and all earlier ones survive a power failure.
     """
     with backend.engine.connect() as connection:
         connection.execution_options(**{WRITES: True})
@@ -85,7 +85,7 @@ class Database:
     """What the user should know about the opening, for instance that a damaged database was set aside."""
 
     def __init__(self, backend: SQLite, warnings: tuple[str, ...]) -> None:
-        """Use a database that is prepared already. The `open` methods of the subclasses do that."""
+        """Use a database that `open` of a subclass has prepared. `warnings` are those of the preparation."""
         self._backend = backend
         self._write_lock = threading.Lock()
         self.warnings = warnings
@@ -142,7 +142,7 @@ class PreparedStatement:
         return [compiled.row(values) for values in cursor]
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> int:
-        """Run a statement that returns no rows once for each mapping of parameters. Return how many rows it changed."""
+        """Run a statement other than a query once for each mapping of parameters. Return how many rows were changed."""
         compiled = self._compile(connection.dialect)
         cursor = _driver(connection).executemany(compiled.text, [compiled.values(row) for row in rows])
         return int(cursor.rowcount)
@@ -154,7 +154,7 @@ class PreparedStatement:
 
 
 def ids_among(connection: Connection, table: Table, ids: Sequence[str]) -> Iterable[str]:
-    """Return those of `ids` that a table has, in any order. There may be at most `BATCH_SIZE` of them."""
+    """Return which of `ids` a table has, in any order. `ids` may have at most `BATCH_SIZE` items."""
     marks = ", ".join("?" * len(ids))
     rows = _driver(connection).execute(f"SELECT id FROM {table.name} WHERE id IN ({marks})", ids)
     return [name for (name,) in rows]
@@ -192,7 +192,7 @@ class _Compiled(NamedTuple):
         return values
 
     def row(self, values: Sequence[Any]) -> Any:
-        """Return a row as a named tuple of converted values."""
+        """Return the values of a row, as the driver returned them, as a named tuple of converted values."""
         row = list(values)
         for at, convert in self.columns:
             row[at] = convert(row[at])
@@ -220,7 +220,7 @@ def _compiled(statement: Statement, dialect: Dialect, columns: Sequence[str] | N
 
 
 def _getter(names: Sequence[str]) -> Callable[[Mapping[str, object]], Sequence[object]]:
-    """Return a function that returns the values of `names` in a mapping, also if there is only one name or none."""
+    """Return a function that returns a mapping's values of `names`, as a sequence also for one name or none."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda given: [given[name] for name in names]

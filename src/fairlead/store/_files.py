@@ -34,7 +34,8 @@ _POLL_INTERVAL = 0.01
 def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None]:
     """Hold a lock, so that only one process at a time prepares a database. Also released when the process ends.
 
-    Raise `StoreBusy` if another process holds it for longer than `timeout` seconds.
+    Raise `StoreBusy` if another process holds it for longer than `timeout` seconds, and `StoreUnwritable` if the file
+    of the lock cannot be created.
     """
     busy = StoreBusy(f"{file}: another process has been preparing it for too long; try again")
     with _held(file, f"{file}.lock", timeout, busy):
@@ -45,7 +46,8 @@ def prepare_lock(file: Path, timeout: float = _PREPARE_TIMEOUT) -> Iterator[None
 def owner_lock(file: Path, timeout: float = _OWNER_TIMEOUT) -> Iterator[None]:
     """Hold the lock of a database's only owner. Also released when the process ends.
 
-    Raise `StoreBusy` if another owner holds it for longer than `timeout` seconds.
+    Raise `StoreBusy` if another owner holds it for longer than `timeout` seconds, and `StoreUnwritable` if the file of
+    the lock cannot be created.
     """
     busy = StoreBusy(f"{file}: another process is using it, perhaps a second daemon; stop that one first")
     with _held(file, f"{file}.owner", timeout, busy):
@@ -55,9 +57,9 @@ def owner_lock(file: Path, timeout: float = _OWNER_TIMEOUT) -> Iterator[None]:
 def create_if_missing(file: Path) -> bool:
     """Create an empty database that only this user can read, and return whether one was created.
 
-    Return `False` if the file exists, or if a salvaged copy could take its place. Raise `StoreUnwritable` if the path
-    is not a file. The caller must hold the `prepare_lock`. The file is created under another name and then renamed: so
-    an empty file with the final name is a truncated database, not one whose creation was interrupted.
+    Return `False` if the file exists, or if a salvaged copy was renamed to it. Raise `StoreUnwritable` if the path is
+    not a file. The caller must hold the `prepare_lock`. The file is created under another name and then renamed: so an
+    empty file with the final name is a truncated database, not one whose creation was interrupted.
     """
     if os.path.lexists(file):
         if not file.is_file():
@@ -98,7 +100,7 @@ def salvaged_file(file: Path) -> Path:
 def set_aside(file: Path, now: float) -> Path:
     """Rename a damaged database with its logs, and return its new path. `now` is the time that the new name contains.
 
-    Nothing is deleted, so that its data may still be recovered.
+    Nothing is deleted, so that its data may still be recovered. Raise `StoreUnwritable` if a file cannot be renamed.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     target = base = Path(f"{file}.damaged-{stamp}")

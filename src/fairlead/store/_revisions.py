@@ -58,7 +58,7 @@ def upgrade(connection: Connection, location: str, target: str = HEAD_REVISION) 
     """Create or upgrade the tables of a database within the caller's transaction, so that all steps are done, or none.
 
     Raise `StoreTooNew` or `StoreForeign` if the database was written by a newer version or by another program.
-    `location` names the database in these errors.
+    `location` names the database in these errors, and `target` is the revision to reach.
     """
     current = revision_of(connection, location)
     if current is None and target == HEAD_REVISION:

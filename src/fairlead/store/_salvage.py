@@ -60,7 +60,8 @@ class Salvage(msgspec.Struct, frozen=True):
 def salvage(damaged: Path, new: Path) -> Salvage:
     """Copy the rows of a damaged database that can be read to a new one, whose tables exist and are empty.
 
-    The damaged file is not changed.
+    The damaged file is not changed. In the new one, marks make the mail store report lost messages and fill its search
+    index when it is next opened.
     """
     rows = holes = 0
     with closing(sqlite3.connect(new, isolation_level=None)) as target:
@@ -85,8 +86,8 @@ def salvage(damaged: Path, new: Path) -> Salvage:
 class _Source:
     """A read-only connection to a damaged database.
 
-    If its header cannot be read, the connection is to a copy with the header of the new database. As a context manager
-    it closes the connection and deletes the copy.
+    If the header of the database cannot be read, the connection is to a copy with the header of the new database. As a
+    context manager it closes the connection and deletes the copy.
     """
 
     def __init__(self, damaged: Path, new: Path) -> None:

@@ -36,7 +36,7 @@ MAX_FULLY_CHECKED_BYTES = 16 * 1024 * 1024
 MAX_CHECKED_BYTES = 256 * 1024 * 1024
 """Up to this size every page is checked on opening, which takes about 0.1 s per 100 MB.
 
-A larger database is checked by `Database.health`, and on opening only if damage was found while it was open.
+A larger database is checked only if damage was found while it was open.
 """
 
 _YIELD_STEPS = 500
@@ -62,7 +62,7 @@ _PRIMARY_CODE = 0xFF
 
 
 class SQLite:
-    """The `Backend` of a database in a file."""
+    """The SQLite file behind a `Database`: its creation, checks, salvage, locks and errors."""
 
     def __init__(self, url: URL) -> None:
         """Use the file that a URL names, without opening it. Raise `StoreURLError` if the URL names no file."""
@@ -79,7 +79,7 @@ class SQLite:
     def prepare(self) -> tuple[str, ...]:
         """Create or upgrade the file, one process at a time. Return warnings for the user.
 
-        A damaged file is salvaged and set aside, once.
+        A damaged file is salvaged and set aside. Raise `StoreDamaged` if its replacement is damaged too.
         """
         with _files.prepare_lock(self.file):
             try:
@@ -96,7 +96,7 @@ class SQLite:
         return ()
 
     def _salvage(self) -> Salvage:
-        """Copy the readable rows of the damaged database to a new one, and return how many.
+        """Copy the readable rows of the damaged database to a new one. Return the numbers of rows and of holes.
 
         The new database replaces the damaged one when that has been set aside.
         """
@@ -116,7 +116,10 @@ class SQLite:
         return saved
 
     def hold_owner_lock(self) -> AbstractContextManager[None]:
-        """Return a context that holds a lock beside the file. Only one holder can have it; a killed one releases it."""
+        """Return a context that holds the lock of the file's only owner.
+
+        Entering it raises `StoreBusy` if another process holds the lock. A killed process releases it.
+        """
         return _files.owner_lock(self.file)
 
     def yield_often(self) -> None:
@@ -125,7 +128,7 @@ class SQLite:
 
     @contextmanager
     def durable(self, connection: Connection) -> Iterator[None]:
-        """Return a context in which a commit syncs the log, so that it and earlier ones survive a power failure."""
+        """Return a context in which a commit syncs the log: this and all earlier commits survive a power failure."""
         # Not through SQLAlchemy, which would begin the transaction.
         driver: Any = connection.connection.driver_connection
         driver.execute("PRAGMA synchronous = FULL")
@@ -144,7 +147,10 @@ class SQLite:
             os.fsync(log.fileno())
 
     def translate_error(self, error: Exception) -> StoreError | None:
-        """Return the `StoreError` for a driver's error, by its code, never its text; None for any other exception."""
+        """Return the `StoreError` for a driver's error, by its code, never its text; None for any other exception.
+
+        Damage is recorded in `is_damaged`, and by a marker file for the next opening.
+        """
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
         if code in _DAMAGED:
             self.is_damaged = True
@@ -172,7 +178,7 @@ class SQLite:
         return _pragma(connection, "freelist_count") * _pragma(connection, "page_size")
 
     def release_space(self) -> int:
-        """Return up to `_PAGES_PER_STEP` free pages to the file system. The result is how many bytes were released."""
+        """Release up to `_PAGES_PER_STEP` free pages to the file system. Return how many bytes were released."""
         with self.engine.connect() as connection:
             before = self.free_bytes(connection)
             connection.rollback()

@@ -18,7 +18,7 @@ _MAX_TRIGRAMS = 24
 
 
 def create_index(connection: Connection, statement: str) -> None:
-    """Create an index, if this process's SQLite supports it."""
+    """Create an index by running `statement`. Do nothing if this process's SQLite does not support it."""
     try:
         connection.exec_driver_sql(statement)
     except OperationalError:  # a SQLite without FTS5, or older than 3.34

@@ -10,7 +10,7 @@ from fairlead.store._sqlite import SQLite
 
 
 def backend_for(url: str) -> SQLite:
-    """Return the file of a URL. Opens nothing yet. Raise `StoreURLError` if it is another kind of database."""
+    """Return the file that a URL names, not opened yet. Raise `StoreURLError` if the URL names no SQLite file."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:

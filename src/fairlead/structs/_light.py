@@ -54,11 +54,11 @@ def field(*, default: Any = _NO_DEFAULT, default_factory: Any = None, name: str 
 
 
 class StructMeta(type):
-    """Makes a slot for each annotated name, and keeps its default."""
+    """The metaclass of `Struct`: makes a slot for each annotated name, and keeps the default of the name."""
 
     __struct_fields__: tuple[str, ...]
     __struct_defaults__: dict[str, Any]
-    """The default of each field, or its description."""
+    """By field: its default, or the `_Field` that describes it."""
     __struct_options__: dict[str, Any]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> StructMeta:
@@ -94,7 +94,7 @@ class Struct(metaclass=StructMeta):
         __struct_types__: dict[str, str]
 
     def __init__(self, *args: Any, **values: Any) -> None:
-        """Set the fields to the given values or their defaults."""
+        """Set the fields to the given values or their defaults. Raise `TypeError` for a missing or unknown field."""
         kind = type(self)
         if args:
             if kind.__struct_options__.get("kw_only") or len(args) > len(kind.__struct_defaults__):
@@ -112,10 +112,10 @@ class Struct(metaclass=StructMeta):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check the fields; for subclasses."""
+        """Check the fields. Does nothing here; subclasses override it."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a field, unless the class is frozen."""
+        """Set a field. Raise `AttributeError` if the class is frozen."""
         if type(self).__struct_options__.get("frozen"):
             raise AttributeError(f"immutable type: '{type(self).__name__}'")
         _set(self, name, value)
@@ -145,7 +145,7 @@ def replace(value: Any, /, **changes: Any) -> Any:
 
 
 def asdict(value: Any) -> dict[str, Any]:
-    """Return the fields of a value. Values in them are not converted."""
+    """Return the fields of a value by name. Structs in them are not converted."""
     return {name: getattr(value, name) for name in value.__struct_fields__}
 
 
@@ -167,7 +167,7 @@ def to_builtins(value: Any) -> Any:
 
 
 def encoded_names(kind: Any) -> dict[str, str]:
-    """Return field → its name in encoded values."""
+    """Return, by field, its name in encoded values."""
     camel = kind.__struct_options__.get("rename") == "camel"
     return {
         name: (known.name if type(known) is _Field else None) or (_camel(name) if camel else name)
@@ -192,14 +192,14 @@ def _camel(name: str) -> str:
 
 
 def decode_msgpack(data: bytes, *, type: Any) -> Any:  # noqa: A002 - the name that msgspec uses
-    """Decode what msgspec has encoded. Raise `ValueError` if it is damaged, and what `convert` raises."""
+    """Decode what msgspec has encoded. Raise `ValueError` if it is damaged, and `NeedsMsgspec` like `convert`."""
     return convert(unpack(data), type)
 
 
 def convert(value: Any, kind: Any) -> Any:
     """Return a value of a class from its encoded form. The types of plain values are not validated.
 
-    Raise `NeedsMsgspec` for unknown or missing fields.
+    Raise `NeedsMsgspec` for unknown or missing fields, or if the value is no dict (for an `array_like` class, no list).
     """
     if kind.__struct_options__.get("array_like"):
         if type(value) is not list:
@@ -227,7 +227,10 @@ def _given(value: Any, kind: Any) -> dict[str, Any]:
 
 
 def _convert_item(item: Any, annotation: str, owner: Any) -> Any:
-    """Convert a dict or list by the text of its annotation: `Stop`, `list[Command]`, `dict[Pattern, list[Command]]`."""
+    """Convert a dict or list by the text of its annotation: `Stop`, `list[Command]`, `dict[Pattern, list[Command]]`.
+
+    `owner` is the class with the annotation.
+    """
     kind = _kind_in(annotation, owner)
     if type(item) is dict:
         if annotation.startswith("dict["):
@@ -245,7 +248,7 @@ def _convert_item(item: Any, annotation: str, owner: Any) -> Any:
 
 
 def _kind_in(annotation: str, owner: Any) -> Any:
-    """Return the struct that an annotation mentions; `None` if it mentions none."""
+    """Return the first struct that an annotation of the class `owner` mentions; `None` if it mentions none."""
     known = sys.modules[owner.__module__].__dict__
     for word in annotation.translate(_PUNCTUATION).split():
         kind = known.get(word)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class EnumMeta(type):
-    """Makes a member of each public text that the class defines."""
+    """The metaclass of `Enum`: makes a member of each text in the class whose name does not begin with `_`."""
 
     __members__: dict[str, Any]
 

@@ -94,7 +94,7 @@ def _encode_struct(value: Any) -> str:
 
 
 def json_decoder(kind: Any) -> Callable[[bytes], Any]:
-    """Return a function that wraps JSON as `Raw`, without a check. For other types it raises `NeedsMsgspec`."""
+    """Return a function that wraps JSON as `Raw`, without a check; for another type, one that raises `NeedsMsgspec`."""
     return Raw if kind is Raw else _refuse_type
 
 

@@ -39,7 +39,7 @@ class PrivateKey:
 
 
 def generate_key() -> PrivateKey:
-    """Return a new random key."""
+    """Return a new random key. Raises `BadTeamSettings` if `cryptography` is not installed."""
     return PrivateKey(_ed25519().Ed25519PrivateKey.generate().private_bytes_raw())
 
 
@@ -57,7 +57,7 @@ def verify(public: bytes, signature: bytes, data: bytes) -> bool:
 
 
 def fingerprint(public: bytes) -> str:
-    """Return the fingerprint of a public key, which people compare.
+    """Return the fingerprint by which people compare a public key.
 
     It is `SHA256:` and 43 characters of Base64, as in OpenSSH.
     """

@@ -66,6 +66,7 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
     """The membership file: the team, the identity and key of this host, and the hosts that it trusts."""
 
     format: int = FORMAT
+    """The version of the file's form."""
     team: str
     """The id of the team. Empty while this host joins, because its identity is stored before the relay gets it."""
     host: str
@@ -110,9 +111,10 @@ def new_host_id() -> str:
 
 
 def load_membership(*, unfinished: bool = False) -> Membership | None:
-    """Return the membership of this host; None if it is in no team. Raises `BadTeamSettings` if the file is invalid.
+    """Return the membership of this host; None if it is in no team.
 
     With `unfinished`, a membership whose join was interrupted is returned, too. The next attempt uses its identity.
+    Raises `BadTeamSettings` if the file is invalid, or cannot be read, or if other users can read it.
     """
     path = membership_file()
     try:
@@ -139,9 +141,10 @@ def save_membership(membership: Membership) -> None:
 
 
 def update_membership(change: Callable[[Membership], Membership]) -> Membership:
-    """Replace the membership by the result of `change`, and return it. Raises `NotInTeam` if there is no file.
+    """Replace the membership by the result of `change`, and return that result.
 
-    `change` is called under the lock, also with a membership whose join was interrupted.
+    `change` is called under the lock, also with a membership whose join was interrupted. Raises `NotInTeam` if there is
+    no file, and `BadTeamSettings` if the file is invalid or cannot be written.
     """
     with _locked():
         membership = load_membership(unfinished=True)
@@ -166,7 +169,7 @@ def remove_membership() -> bool:
 
 
 def prepare_hello(version: str) -> tuple[Membership, Hello]:
-    """Return the membership and the `Hello` of a new connection. Raises `NotInTeam`.
+    """Return the membership and the `Hello` of a new connection. Raises `NotInTeam` if there is no membership.
 
     `version` is that of Fairlead. The new nonce in the `Hello` is already stored on disk. Call this for each
     connection, and only after the relay was reached. Otherwise a nonce that is stored but not sent yet could be copied

@@ -31,7 +31,10 @@ def check_host_name(name: str) -> str:
 
 
 def default_host_name(machine: str = "") -> str:
-    """Return a valid host name made from the first part of a machine's name; without one, of this machine's name."""
+    """Return a valid host name made from a machine's name up to the first dot: `Mac_1.local` → `mac-1`.
+
+    If `machine` is empty, this machine's name is used. If nothing valid is left, the name is "host".
+    """
     first = (machine or socket.gethostname()).partition(".")[0].lower()
     name = re.sub(r"[^a-z0-9]+", "-", first).strip("-")[:MAX_HOST_NAME].rstrip("-")
     if not name:

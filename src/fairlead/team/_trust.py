@@ -54,7 +54,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
     def state_of(self, host: Host) -> HostState:
         """Return the state of a host on the relay.
 
-        A host whose name or key is not the one that is bound to its id is pending.
+        A host that has the id of a member, but a different name or key, is pending.
         """
         state = self.state(host.id)
         if state != "member":
@@ -85,7 +85,7 @@ def merge_certificates(kept: Iterable[Certificate], received: Iterable[Certifica
 
 
 class _Evaluation:
-    """The members after some certificates. A certificate is evaluated once the host that signed it is a member."""
+    """The members by the certificates added so far. A certificate counts once the host that signed it is a member."""
 
     def __init__(self, team: str, anchors: Iterable[Anchor]) -> None:
         self._team = team

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 PacketKind = str
-"""Such as `message`, `receipt` or `answer`. Packets of an unknown kind are stored as refused, and not applied."""
+"""What a packet contains, such as `message` or `answer`. Packets of an unknown kind are stored as refused."""
 HostState = Literal["member", "pending", "removed"]
 SnapshotKind = Literal["agents", "sessions"]
 MemberStatus = Literal["member", "removed"]
@@ -32,9 +32,9 @@ class Packet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     origin: str
     target: str
-    """The ids of the two hosts."""
+    """The ids of the hosts: `origin` sends the packet, `target` receives it."""
     seq: int
-    """Counts from 1 without gaps for each origin and target."""
+    """Counts from 1 without gaps for each pair of origin and target."""
     kind: PacketKind
     body: bytes
     signature: bytes = b""

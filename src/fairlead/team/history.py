@@ -41,22 +41,22 @@ class TeamHistory(Protocol):
         """
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete old events and sessions, and return how many.
+        """Delete old events and sessions, and return how many were deleted.
 
-        Deletes those of `host` from before a Unix time, and its oldest events if there are more than `max_events`. Also
-        deletes those from before that time of hosts that have not connected since, and those of all hosts that are not
-        registered on the relay.
+        Of `host`: all from before the Unix time `before`, and the oldest events if there are more than `max_events`. Of
+        hosts that have not connected since `before`: all from before it. Of hosts that are not registered on the relay:
+        all.
         """
 
     # -- reading ---------------------------------------------------------------------------------------
 
     def sessions(self, wanted: HistoryFilter) -> list[TeamSession]:
-        """Return a page of the sessions that a filter selects, the last active one first. Its `text` is ignored."""
+        """Return a page of the sessions that a filter selects, the last active first. Ignores the filter's `text`."""
 
     def find_sessions(self, hosts: Sequence[str], begins: str, limit: int) -> list[TeamSession]:
         """Return up to `limit` sessions of these hosts whose id starts with `begins`.
 
-        A session with exactly that id comes first, then the last active one.
+        A session whose id is exactly `begins` comes first, then the other ones, the last active first.
         """
 
     def events(
@@ -124,7 +124,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...]
     """Only those of these hosts, given by their ids."""
     since: float = 0.0
-    """Only events, or sessions with their last event, at or after this Unix time."""
+    """Only events at or after this Unix time, or sessions whose last event is at or after it."""
     until: float = 0.0
     """Only events before this Unix time, or sessions that started before it; 0 for no limit."""
     folder: str = ""

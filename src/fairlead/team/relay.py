@@ -62,7 +62,7 @@ class Relay(Protocol):
         """
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
-        """Return the numbers from `first` to `last` of this host's packets to a target that the relay lost.
+        """Return the numbers, from `first` to `last`, of the packets to `target` that the relay has lost.
 
         A lost packet is neither stored nor acknowledged.
         """
@@ -70,7 +70,7 @@ class Relay(Protocol):
     def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
         """Return up to `limit` packets for this host, ordered by origin and number.
 
-        The packets of the origins in `skip` are left out. Returns an empty list only if there are no others.
+        Leaves out packets of the origins in `skip`. Returns an empty list only if there are no other packets.
         """
 
     def acknowledge(self, applied: Mapping[str, int]) -> None:
@@ -83,7 +83,7 @@ class Relay(Protocol):
         """Delete the packets of an origin to this host up to the number `last`, without recording them as applied."""
 
     def progress(self) -> dict[str, int]:
-        """Return by host the number of the last packet of this host that it has applied."""
+        """Return, by the id of each target, the number of this host's last packet that the target has applied."""
 
     # -- the registry ----------------------------------------------------------------------------------
 
@@ -146,9 +146,9 @@ class Relay(Protocol):
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete the packets to hosts that have not connected since a Unix time, and expired leases.
+        """Delete packets to hosts that have not connected since the Unix time `hosts_before`, and expired leases.
 
-        Returns the number of deleted packets, leases and versions of projects.
+        Also deletes unused versions of projects. Returns the number of deleted packets, leases and versions.
         """
 
     def load(self) -> RelayLoad:
@@ -179,7 +179,7 @@ def relay_schemes() -> frozenset[str]:
 
 
 def open_relay(url: str, *, timeout: float = 10.0) -> Relay:
-    """Connect to the relay at a URL, without registering this host. `Relay.connect` does that.
+    """Connect to the relay at a URL, without registering this host, which `Relay.connect` does.
 
     `timeout` limits connecting and each wait for the relay, in seconds. Raises `RelayUnreachable` or `RelayRefused`,
     and `BadTeamSettings` if the URL is invalid or its scheme is not supported.

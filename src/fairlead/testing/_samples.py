@@ -17,7 +17,7 @@ E = TypeVar("E", bound=Event)
 
 
 def make(event: type[E], /, **changes: Any) -> E:
-    """Return a typed event from a recorded payload, with some fields changed; `None` removes a field.
+    """Return a typed event from a recorded payload, with the fields in `changes` replaced; `None` removes a field.
 
     For example: `make(PreToolUse, tool_name="Bash", tool_input={"command": "ls"})`.
     """
@@ -27,7 +27,7 @@ def make(event: type[E], /, **changes: Any) -> E:
 
 
 def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dict[str, Any]:
-    """Return a recorded payload of an event as a dict, with some fields changed; `None` removes a field."""
+    """Return a recorded payload of an event, with the fields in `changes` replaced; `None` removes a field."""
     name = _name(event)
     payload = next(payload for payload in _payloads().values() if payload["hook_event_name"] == name)
     payload = {**payload, **changes}
@@ -35,7 +35,7 @@ def make_payload(event: type[Event] | HookEvent | str, /, **changes: Any) -> dic
 
 
 def samples(event: type[Event] | HookEvent | str | None = None) -> Iterator[Event]:
-    """Yield all recorded payloads, or those of one event, as typed events."""
+    """Yield the recorded payloads of an event, or by default of all events, as typed events."""
     name = None if event is None else _name(event)
     for payload in _payloads().values():
         if name in {None, payload["hook_event_name"]}:

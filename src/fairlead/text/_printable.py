@@ -2,8 +2,8 @@
 
 Prompts, paths, messages and the output of programs are written by models and by strangers. A control character, a mark
 that changes the direction of text or a character without width could move the cursor, hide a part of the text, or make
-it look like our own text. Such a character is replaced by a visible sign. Only those that compose emoji are kept or
-left out.
+it look like our own text. Such a character is replaced by a visible sign. Only characters that compose emoji are
+kept or left out.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def one_lines(texts: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that is not empty, safe to show; "" if there is none."""
+    """Return the first non-empty line of a text, safe to show; "" if there is none."""
     return printable(text.strip().split("\n", 1)[0].rstrip())
 
 

@@ -6,7 +6,7 @@ from time import localtime, mktime, strftime
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _WITHOUT_PART = 10
-"""From ten of a unit on, the smaller unit is left out, because a figure that changes all the time distracts."""
+"""From ten of a unit on the smaller one is left out (`9m59s`, `10m`): a figure that always changes distracts."""
 
 
 def duration(seconds: float) -> str:
@@ -46,7 +46,7 @@ def cost_or_unknown(dollars: float | None) -> str:
 
 
 def cost_text(dollars: float | None, unknown: int = 0) -> str:
-    """Return a cost for a sentence: `$1.20`, `cost unknown`, or a sum without some: `$1.20, cost of 2 unknown`."""
+    """Return a cost for a sentence: `None` → `cost unknown`, 1.2 → `$1.20`, 1.2 and 2 → `$1.20, cost of 2 unknown`."""
     if dollars is None:
         return "cost unknown"
     return f"{money(dollars)}, cost of {unknown} unknown" if unknown else money(dollars)

@@ -45,7 +45,7 @@ def fit_end(text: str, cells: int) -> str:
 
 
 def wrap_line(text: str, cells: int) -> list[str]:
-    """Return a printable line in parts of at most `cells` cells, but at least 2. A part may end within a word."""
+    """Return a printable line in parts of at most `cells` cells (at least 2). A part may end within a word."""
     cells = max(2, cells)
     if text.isascii():
         return [text[start : start + cells] for start in range(0, len(text), cells)] or [""]

@@ -174,7 +174,7 @@ class Actions:
         return self._app.panel.lines if self._panel else self._app.question
 
     def selection_changed(self) -> None:
-        """Show the newly selected session in the panel if that is open."""
+        """Show the newly selected session in the panel if the panel is open."""
         if self._panel:
             self._fill_panel()
 

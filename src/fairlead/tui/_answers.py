@@ -34,7 +34,7 @@ class AnswerControl:
         """The function that goes to the pane of the selected session."""
 
     def open(self, session: Session | None) -> None:
-        """Show the question of a session. If none can be answered here, show a message with the reason."""
+        """Show the question of a session, or why none can be answered here. Does nothing for `None`."""
         if session is not None:
             self._app.run_worker(self._open(session), group="answer", exclusive=True)
 
@@ -51,7 +51,7 @@ class AnswerControl:
             self.show(question, display_name(session))
 
     def show(self, question: OpenQuestion, name: str) -> None:
-        """Show a question of the session with this name, and send the answer that the user gives."""
+        """Show a question under the displayed name of its session, and send the answer that the user gives."""
         form, title = AnswerForm(question), f"{question.tool} · {name}"
 
         def on_result(effect: Effect | None) -> None:

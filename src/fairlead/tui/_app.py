@@ -70,7 +70,8 @@ _MIN_WIDTH_FOR_PANEL_BESIDE = 110
 class WatchApp(App[None]):
     """The live view.
 
-    Without a `source` it fetches nothing, as in tests. `locate` is called in a background thread.
+    Without a `source` it fetches nothing, as in tests. `locate` returns the project and branch of a folder, and is
+    called in a background thread. `shows_team` is whether to show the sessions of other hosts.
     """
 
     ENABLE_COMMAND_PALETTE = False

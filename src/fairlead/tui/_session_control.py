@@ -38,8 +38,8 @@ class NotPossible(FairleadError):
 def refuse_below_session(action: str) -> None:
     """Raise `NotPossible` if this process runs below an agent's session: only a person may act on sessions.
 
-    `cli.support.person` has the same check for commands: its message says where to run the command instead, and this
-    one is shown in a line of the view.
+    `action` is a part of the message, such as 'end a session', which is shown in a line of the view. For commands,
+    `cli.support.person` has the same check with another message.
     """
     client = client_above(os.environ)
     if client is not None:
@@ -75,8 +75,8 @@ async def interrupt_session(session: Session) -> str:
 def end_session(session: Session) -> str:
     """Ask the process of a session to exit, wait until it has exited, and return a message.
 
-    Raises `NotPossible` if it still runs after `END_TIMEOUT` seconds, or if it has no known process, and
-    `ProcessNotEnded` if that cannot be ended safely.
+    Raises `NotPossible` if the process is not known, is gone, or still runs after `END_TIMEOUT` seconds, and
+    `ProcessNotEnded` if it cannot be ended safely.
     """
     require_process(session, "ended")
     _require_alive(session)
@@ -86,7 +86,10 @@ def end_session(session: Session) -> str:
 
 
 def require_process(session: Session, done: str) -> None:
-    """Raise `NotPossible` if a session has no known process of its own. `done` is the action, such as 'ended'."""
+    """Raise `NotPossible` unless a session runs on this host, in a known process of its own.
+
+    `done` is the action, such as 'ended'.
+    """
     require_here(session, f"it can be {done} only there")
     if session.ended is not None:
         raise NotPossible("it has ended")
@@ -147,7 +150,8 @@ def _ask(method: str, path: str, fields: object, at: str | None) -> Any:
 def transcript_lines(session: Session, main: Session | None = None) -> Iterator[str]:
     """Yield the lines of a session's conversation, safe to show.
 
-    `main` is the main session of a subagent. Raises `NotPossible` if the transcript is not known or cannot be read.
+    `main` is the main session of a subagent. Raises `NotPossible` if the transcript is on another host, is not known,
+    or cannot be read.
     """
     require_here(session, "its transcript is there")
     path = transcript_of(session, main)

@@ -59,7 +59,7 @@ class CostsChanged(msgspec.Struct, frozen=True):
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True):
-    """Whether the view is connected, and the text to show about that, such as the reason why it is not."""
+    """Whether the view is connected, and a text to show, such as the reason why it is not connected."""
 
     is_live: bool
     text: str
@@ -71,7 +71,7 @@ Update: TypeAlias = SessionsReset | SessionChanged | SessionRemoved | CostsChang
 class TimelineEvent(msgspec.Struct, frozen=True):
     """One event of a session's timeline.
 
-    Unlike those of `sessions.TimelineEntry`, every field may be missing or null: the daemon may be of another version.
+    Unlike in `sessions.TimelineEntry`, every field may be missing or null: the daemon may be of another version.
     """
 
     at: float = 0.0
@@ -156,7 +156,7 @@ class SessionSource:
                     self._handle(event, deliver)
 
     def _handle(self, event: ServerSentEvent, deliver: Callable[[Update], None]) -> None:
-        """Deliver one server-sent event. Unknown kinds are skipped."""
+        """Deliver one server-sent event, and remember its revision. Unknown kinds are skipped."""
         if event.id.isdigit():
             self._revision = int(event.id)
         if event.kind == "reset":

@@ -28,7 +28,7 @@ class HostChanged(msgspec.Struct, frozen=True):
 
     host: str
     last_contact: float = msgspec.field(name="heard")
-    """In Unix time."""
+    """When the host was last in contact, in Unix time."""
     sessions: tuple[Session, ...] = ()
     left_out: int = 0
     """The number of sessions of the host that are not listed."""

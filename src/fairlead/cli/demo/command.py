@@ -146,7 +146,7 @@ class _Demo:
         return DemoResult(verdict, reason, seconds)
 
     def _wait_for_daemon(self) -> None:
-        """Wait until the daemon that the first event started has opened its store."""
+        """Wait until the daemon that the first event started has opened its store. Report it if no daemon answers."""
         self._screen.between("no daemon was running; started one, which answers from here on")
         status = wait_for(lambda: (s := self._home.status()) and (s["stored"] or s["store_failures"]) and s)
         if status is None:
@@ -173,7 +173,7 @@ class _Demo:
         self._screen.text(f"{_launcher_kind(self._launcher.hook)}\n")
 
     def _check_journal(self) -> None:
-        """Check that the journal contains every event once, with its verdict."""
+        """Check that the journal contains every event once, with its verdict; if not, print and count the mistake."""
         wait_for(lambda: (status := self._home.status()) is None or not status["spool"])
         records: dict[str, list[str]] = {}
         for _, record in JournalReader(f"{self._home.folder}/fairlead/journal").read():
@@ -210,7 +210,10 @@ class _Demo:
 
 
 def _read_answer(code: int, stdout: bytes, stderr: bytes) -> tuple[str, str]:
-    """Return the verdict, in the words of the journal, and the reason, as the client reads them."""
+    """Return the verdict of a hook, in a word of the journal, and its reason; "" if it has none.
+
+    `code` is the exit code of the hook.
+    """
     try:
         answer = json.loads(stdout or b"{}")
         special = answer.get("hookSpecificOutput", {})

@@ -30,7 +30,10 @@ _MAX_FOLDER_LENGTH = 60
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` on SIGTERM and SIGHUP, too. By default they end Python without a cleanup."""
+    """Context manager in which SIGTERM and SIGHUP raise `KeyboardInterrupt`.
+
+    By default they end Python without a cleanup.
+    """
     numbers = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.default_int_handler) for number in numbers]
     try:
@@ -84,7 +87,7 @@ class ScratchHome(msgspec.Struct, frozen=True):
 
 @contextmanager
 def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
-    """Make a home with `files` in its project. At the end, stop its daemon and remove everything.
+    """Yield a new home with `files` in its project. Afterwards stop its daemon and remove everything.
 
     `files` are texts by their path, relative to the project.
     """
@@ -105,7 +108,7 @@ def scratch_home(files: Mapping[str, str]) -> Iterator[ScratchHome]:
 
 
 def _stop_daemon(home: ScratchHome) -> None:
-    """Stop the daemon, even if it has just been started and does not answer yet."""
+    """Stop the daemon if one was started, even if it does not answer yet. Kill it if it does not end in time."""
     if not Path(home.runtime_folder, START_STAMP).exists():
         return
     wait_for(home.status)

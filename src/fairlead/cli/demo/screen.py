@@ -51,7 +51,10 @@ class DemoScreen:
         print(self._paint("2", _row([*cells, last.rjust(_WIDTHS[-1])])))
 
     def event(self, at: float, cells: tuple[str, str, str], verdict: str, seconds: float) -> None:
-        """Print the line of an event. `at` is a Unix time, and `cells` are the columns who, event and what."""
+        """Print the line of an event. `at` is its Unix time, `seconds` its duration.
+
+        `cells` are the columns who, event and what.
+        """
         columns = [fit(first_line(cell), size) for cell, size in zip(cells, _WIDTHS[1:], strict=False)]
         time, took = strftime("%H:%M:%S", localtime(at)), f"{seconds * 1000:.1f}".rjust(_WIDTHS[-1])
         word = self._paint(_COLOURS.get(verdict, "0"), verdict) + " " * (_WIDTHS[-2] - len(verdict))

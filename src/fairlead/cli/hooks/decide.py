@@ -36,7 +36,10 @@ def decide_by_user_hooks(
 
 
 def _ask(group: HookGroup, ask: EventRequest) -> EventReply:
-    """Ask the hooks of a group in a new worker. What they print goes to stderr, or is discarded if stderr is closed."""
+    """Ask the hooks of a group in a new worker. Raise `HookWorkerError` if there is no answer.
+
+    What the hooks print goes to stderr, or is discarded if stderr is closed.
+    """
     digests = {path: digest for file in group.files for path, digest in file.digests.items()}
     request = LoadRequest(tuple(file.file for file in group.files), digests)
     if sys.stderr is not None:

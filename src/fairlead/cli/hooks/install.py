@@ -52,7 +52,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
     scope: str = "user"
     dry_run: bool = False
     replace: str = ""
-    """Names of programs, separated by commas."""
+    """Names of programs whose hooks are replaced, separated by commas."""
     also: str = ""
     """The value of `--with`: names of events, separated by commas."""
     skill: bool = False
@@ -61,6 +61,7 @@ class InstallOptions(msgspec.Struct, frozen=True):
     stay: str | None = None
     """`None` leaves the setting unchanged."""
     persistent: bool = False
+    """The same as `always` for `stay`."""
     answer: bool | None = None
     """`None` leaves the setting unchanged."""
     yes: bool = False

@@ -96,8 +96,9 @@ def _start_text(policy: str, *, is_at_once: bool) -> str:
 def _change(policy: str, before: bytes, text: bytes, expected: tuple[str, ...]) -> bool:
     """Replace the text of a policy file, and return whether the new text is trusted.
 
-    It is if the file is new or the user-wide one, or if the text `before` was trusted. `expected` are the hook files
-    that the new text must list. Raise `PolicyTextError` if it cannot be written, and `TrustError` if the trust cannot.
+    It is trusted if the file is new or the user-wide one, or if its previous text `before` was trusted. Except for the
+    user-wide file, that is recorded. `expected` are the hook files that the new text must list. Raise `PolicyTextError`
+    if it does not list them or cannot be written, and `TrustError` if the trust cannot be recorded.
     """
     entry, is_new = read_trusted(policy), not os.path.lexists(policy)
     _write(policy, text, expected)

@@ -29,7 +29,9 @@ class Options(msgspec.Struct, frozen=True):
     project: str = ""
     """An absolute path; "" for the project of the caller."""
     show_all: bool = False
+    """Whether to list the agents of all projects, including ended ones."""
     here: bool = False
+    """Whether to leave out the agents of other hosts."""
 
 
 def to_request(options: Options) -> Request:
@@ -52,7 +54,10 @@ def to_text(document: Document, screen: Screen) -> Iterator[str]:
 
 
 def _host_lines(host: Document, document: Document, screen: Screen) -> Iterator[str]:
-    """Yield the agents of another host, below its name and the age of its last update."""
+    """Yield the name of another host with the age of its last update, then its agents.
+
+    Yield nothing if the list is of one project, and the host has no agents in it.
+    """
     from fairlead.cli.support.mail_text import table
     from fairlead.text import duration, one_line
 

@@ -26,6 +26,7 @@ class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
     show_all: bool = False
+    """Whether to list read messages, too."""
     sender: str = ""
     search: str | None = None
     limit: int = 20
@@ -34,7 +35,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def to_request(options: Options) -> Request:
-    """Return the request for a page of messages. A limit above 200 is lowered to that."""
+    """Return the request for a page of messages. A limit above 200 becomes 200."""
     fields = {
         "all": str(options.show_all).lower(),
         "from": options.sender,

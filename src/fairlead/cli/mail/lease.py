@@ -33,8 +33,11 @@ class Options(msgspec.Struct, frozen=True):
     why: str = ""
     shared: bool = False
     release: bool = False
+    """Whether to end leases instead of taking them."""
     local: bool = False
+    """Whether to take the leases for this host only."""
     here: bool = False
+    """Whether to list only the leases of this host."""
 
 
 def to_request(options: Options) -> Request:
@@ -99,7 +102,7 @@ def _cells(row: Document, cwd: str, now: float) -> tuple[str, ...]:
 
 
 def _scope(row: Document) -> str:
-    """Return on which hosts a lease applies; "" if this host is in no team."""
+    """Return on which hosts a lease applies, such as `, on all hosts of the team`; "" if this host is in no team."""
     from fairlead.text import one_line
 
     if row.get("team") is None:
@@ -109,7 +112,7 @@ def _scope(row: Document) -> str:
 
 
 def _relative_path(row: Document, cwd: str) -> str:
-    """Return the path of a lease, relative if it is below the folder `cwd`."""
+    """Return the path of a lease, relative to the folder `cwd` if it is that folder or below it."""
     from fairlead.text import one_line
 
     path: str = row["path"]

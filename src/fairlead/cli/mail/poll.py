@@ -36,9 +36,11 @@ class Options(msgspec.Struct, frozen=True):
     """The options of the command line."""
 
     format: str = "text"
+    """`text`, `json`, `hook` (JSON that keeps the agent going) or `context` (text for the agent)."""
     wait: float = 0.0
-    """Seconds."""
+    """Seconds to wait for mail; 0 to return at once."""
     verbose: bool = False
+    """Whether to print the agent, the waiting time and the number of messages to stderr."""
 
 
 def to_request(options: Options, wait: float, poll_id: str) -> Request:
@@ -108,7 +110,10 @@ def poll(caller: CallerOptions, *, wait: float, verbose: bool, **given: Any) -> 
 
 
 def _ask(options: Options, caller: CallerOptions) -> Document:
-    """Wait for mail and return it; no messages if the time is up. If the daemon stops meanwhile, ask the next one."""
+    """Return the daemon's document with new mail, or without messages once `options.wait` seconds are over.
+
+    If the daemon stops meanwhile, ask the next one. Raise `FairleadError` if none answers.
+    """
     deadline = current().started_at + options.wait
     poll_id = f"poll-{current().message_key()}"  # the same at each attempt, so that a lost answer loses no mail
     while True:
@@ -126,7 +131,7 @@ def _ask(options: Options, caller: CallerOptions) -> Document:
 
 
 def _print(document: Document, options: Options, caller: CallerOptions) -> None:
-    """Print the mail. If that fails, have the daemon queue it again, and raise `FairleadError`."""
+    """Print the mail and give its receipt. If that fails, have the mail queued again, and raise `FairleadError`."""
     try:
         current().begin_printing(document["id"])
         print_lines(to_text(document, options))

@@ -37,8 +37,11 @@ class MessageOptions(msgspec.Struct, frozen=True):
     file: str | None = None
     """The file that contains the text; `-` is stdin."""
     request: bool = False
+    """Whether the intent is `request`: an answer is owed."""
     ack: bool = False
+    """Whether the intent is `ack`."""
     intent: str | None = None
+    """`request`, `inform` or `ack`, which overrides the options before; `None` if it was not given."""
     deadline: float | None = None
     """Seconds from now; `None` for no deadline."""
     urgent: bool = False
@@ -79,8 +82,8 @@ def split_words(words: Sequence[str], to: Sequence[str], draft: MessageOptions) 
     """Return the recipients and the text. The text is the last word, or "" if every word is a recipient.
 
     The last word is a recipient if it is the only one and `to` is empty, if an option gives the text, or if there is a
-    subject and it looks like a name and precedes all options. `to` are the values of `--to`. `words` has a mark at the
-    position of the first option. Raise `UsageError` if `to` is given and words other than the text are left.
+    subject and the word looks like a name and precedes all options. `to` are the values of `--to`. `words` has a mark
+    at the position of the first option. Raise `UsageError` if `to` is given and words other than the text are left.
     """
     index = words.index(_FIRST_OPTION) if _FIRST_OPTION in words else len(words)
     names = [word for word in words if word != _FIRST_OPTION]
@@ -150,7 +153,10 @@ _DRAFT_OPTIONS = (
 
 
 class _SendCommand(Command):
-    """Marks the position of the first option among the words. Click does not keep the order of words and options."""
+    """A command that marks the position of the first option among its words.
+
+    Click does not keep the order of words and options.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of a command line, with the mark before the first option."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def to_request(number: int | None) -> Request:
-    """Return the request for the deliveries of a message or, if `number` is `None`, for the counts."""
+    """Return the request for the deliveries of message `number` or, if that is `None`, for the counts of mail."""
     return Request("GET", "status" if number is None else f"messages/{number}/ledger")
 
 

@@ -44,6 +44,7 @@ class Options(msgspec.Struct, frozen=True):
     command: str | None = None
     file: str | None = None
     agent: str | None = None
+    """The type of the subagent that makes the call; `None` for the main agent."""
     cwd: str | None = None
 
     @property
@@ -164,7 +165,10 @@ def _deciding_rules(explanation: Explanation) -> Iterator[str]:
 
 
 def _verdict_remark(explanation: Explanation, *, every_rule: bool) -> str:
-    """Return what follows the verdict: its condition and, if no rule objects to a call, why; "" if there is neither."""
+    """Return what follows the verdict: its condition and, if no rule objects to a call, why; "" if there is neither.
+
+    Without `every_rule`, the option `--all` is suggested.
+    """
     condition = f", {explanation.condition}" if explanation.condition else ""
     if explanation.effects is None or explanation.verdict != "no objection":
         return condition

@@ -51,15 +51,15 @@ class Explanation(msgspec.Struct, frozen=True):
     condition: str | None = None
     """The condition of the verdict, such as "if the command passes"; `None` if it has none."""
     otherwise: str | None = None
-    """What happens if the condition does not hold."""
+    """What happens if the condition does not hold; `None` if there is nothing to say."""
     told: str | None = None
-    """The reason that the agent reads, or the user if the verdict is `ask`."""
+    """The reason that the agent reads, or the user if the verdict is `ask`; `None` if there is none."""
     exit_code: int = 0
     """The exit code of the hook that the client runs."""
     message: str | None = None
-    """A message to the user."""
+    """A message to the user; `None` if there is none."""
     context: str | None = None
-    """Text that is added to the model's context."""
+    """Text that is added to the model's context; `None` if there is none."""
     afterwards: str | None = None
     """What the integrity check does after the tool has run; `None` if it does nothing."""
     looked: tuple[RuleCheck, ...] = ()
@@ -75,7 +75,10 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
-    """Parse a payload. A missing event name becomes PreToolUse, a missing session or folder the one that is given."""
+    """Parse a payload, and return its event. Raise `FairleadError` if it is not valid.
+
+    A missing event name becomes PreToolUse, a missing session `session_id`, and a missing working folder `folder`.
+    """
     whole = {"hook_event_name": "PreToolUse", "session_id": session_id, "cwd": folder, **payload}
     name = whole["hook_event_name"]
     if isinstance(name, str) and name.strip():
@@ -86,7 +89,10 @@ def event_of(payload: Mapping[str, Any], session_id: str, folder: str) -> Event:
 def explain(
     event: Event, layers: tuple[Layer, ...], hooks: tuple[HookFileState, ...] = (), warnings: tuple[str, ...] = ()
 ) -> Explanation:
-    """Evaluate an event under a policy, whose hook files are `hooks`. Run no command and ask no hook."""
+    """Evaluate an event under a policy, whose hook files are `hooks`. Run no command and ask no hook.
+
+    `warnings`, about deleted policy files, become part of the result.
+    """
     planned = plan_commands(event, layers)
     output, checks = _evaluate(event, layers, planned)
     refused = [hook for hook in hooks if hook.problem] if event.can_block and not output.blocked else []
@@ -150,7 +156,7 @@ def _evaluate(event: Event, layers: tuple[Layer, ...], planned: Plan) -> tuple[H
 
 
 def _with_subjects(result: GuardResult) -> Iterator[RuleCheck]:
-    """Yield the checks. The reasons of those that did not match get the text that the rule was compared with."""
+    """Yield the checks of a result. If a check did not match, the text that was compared is added to its reason."""
     for index, check in enumerate(result.checks):
         subject = next((text for begin, text in reversed(result.subjects) if begin <= index), "")
         is_named = subject and not check.matched

@@ -88,7 +88,7 @@ def _refuse_to_replace(folder: Path, options: Options) -> None:
 
 
 def _deleted(folder: Path) -> str:
-    """Return the policy file of the folder that was deleted and still applies: a new file would replace its rules.
+    """Return the policy file that was deleted from the folder and still applies: a new file would replace its rules.
 
     "" if there is none, or if the folders above cannot be searched.
     """
@@ -154,7 +154,10 @@ def _draft_from_conclaude(folder: Path) -> PolicyDraft:
 
 
 def _with_schema(folder: Path, draft: PolicyDraft) -> PolicyDraft:
-    """Return a draft that names the schema beside it. Raise `FairleadError` if another file has that name."""
+    """Return the draft with a line that names the schema, a file in `folder`.
+
+    Raise `FairleadError` if a file of that name exists and is no schema of Fairlead.
+    """
     file = folder / SCHEMA_NAME
     if os.path.lexists(file) and not (file.is_file() and f'"{SCHEMA_ID}"' in file.read_text("utf-8", "replace")):
         raise FairleadError(f"{file} exists, and is no schema of Fairlead; rename it, or run init without --schema")
@@ -173,7 +176,10 @@ def _content(source: Path) -> bytes:
 
 
 def _write(folder: Path, text: str) -> str | None:
-    """Write the policy file. Return the name under which the previous one is kept; `None` if there was none."""
+    """Write the policy file. Return the name under which the previous one is kept; `None` if there was none.
+
+    A previous file with another name, such as `.fairlead.yml`, is removed.
+    """
     before = _first(folder, _OURS)
     kept = _keep(before) if before else None
     _put(folder / NAME, text.encode(), _MODE)
@@ -185,7 +191,7 @@ def _write(folder: Path, text: str) -> str | None:
 def _keep(before: Path) -> str:
     """Copy the previous file to one that ends with `.bak`, and return the name of the copy. A link is copied as a link.
 
-    It is not renamed, so that the folder is never without a policy.
+    The file is not renamed, so that the folder is never without a policy.
     """
     kept = before.with_name(f"{before.name}.bak")
     if before.is_symlink():
@@ -198,7 +204,7 @@ def _keep(before: Path) -> str:
 
 
 def _put(file: Path, content: bytes, mode: int) -> None:
-    """Write a file completely or not at all. A file or link of that name is replaced."""
+    """Write a file completely, or raise `OSError` and leave it as it was. A file or link of that name is replaced."""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f"{file.name}.", suffix=".tmp", dir=file.parent)
     except OSError as error:
@@ -222,7 +228,7 @@ def _put(file: Path, content: bytes, mode: int) -> None:
 def to_text(
     folder: Path, draft: PolicyDraft, *, kept: str | None = None, is_written: bool = True, is_installed: bool = False
 ) -> Iterator[str]:
-    """Yield what was written, or would be, and the next steps.
+    """Yield what was written, or would be (without `is_written`), and the next steps.
 
     `kept` is the name under which the previous file is kept. `is_installed` is whether the hooks are installed next.
     """
@@ -298,7 +304,7 @@ def _run(folder: Path, options: Options) -> int:
 
 
 def _install() -> int:
-    """Install the hooks, as `fairlead hooks install` does."""
+    """Install the hooks, as `fairlead hooks install` does, and return its exit code."""
     from fairlead.cli.hooks.install import install
 
     print()

@@ -30,7 +30,7 @@ class PolicyTestResult(msgspec.Struct, frozen=True):
     name: str
     passed: bool
     why: str = ""
-    """Why it failed."""
+    """Why it failed; "" if it passed."""
 
 
 def run_test(test: PolicyTest, layer: Layer, layers: tuple[Layer, ...]) -> PolicyTestResult:
@@ -120,7 +120,7 @@ def test(*, target: str, as_json: bool) -> int:
 
 
 def _layers_in(folder: str) -> tuple[Layer, ...]:
-    """Return the policies of the files that apply in a folder; warn of deleted files, which apply to events alone."""
+    """Return the layers of the files that apply in a folder. Warn on stderr of deleted files that apply to events."""
     for warning in find_layers_in_force(folder).warnings:
         print(warning, file=sys.stderr)
     return find_layers(folder)

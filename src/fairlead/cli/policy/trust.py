@@ -168,7 +168,7 @@ def untrust(*, path: str, assume_yes: bool) -> int:
 def _policy_at(path: str) -> str:
     """Return the policy file at a path: the file itself or, for a folder, the nearest one in it or above it.
 
-    The user-wide file is not considered. Raise `UsageError` if there is none.
+    The user-wide file is not considered. Raise `UsageError` if the path does not exist, or no policy is found.
     """
     if not os.path.lexists(path):
         raise UsageError(f"{path}: no such file or folder")

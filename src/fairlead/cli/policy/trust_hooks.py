@@ -33,8 +33,9 @@ def is_hook_file(path: str) -> bool:
 def trust_hook_file(path: str, *, assume_yes: bool) -> None:
     """Trust a hook file and the modules of the project that it imports, as they are now, if a person confirms it.
 
-    Raise `UsageError` if the file cannot be read, `HookFileError` if it cannot be a hook file, and `PersonRequired` if
-    no person confirms it.
+    Print the changes to confirm; do nothing if there are none. Raise `UsageError` if the file cannot be read,
+    `HookFileError` if it cannot be a hook file, `PersonRequired` if no person confirms it, and `TrustError` if the
+    trust cannot be recorded.
     """
     file = os.path.abspath(path)
     try:

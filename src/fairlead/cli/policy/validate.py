@@ -51,7 +51,7 @@ class CheckedFile(msgspec.Struct, frozen=True):
     commands: int
     hooks: int
     deleted: bool = False
-    """The file was deleted, and its last good version, which is counted here, still applies."""
+    """Whether the file was deleted. Its last good version, which is counted here, still applies."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -64,11 +64,11 @@ class Result(msgspec.Struct, frozen=True):
     guards: tuple[str, ...] = ()
     """The settings of `preToolUse` that are on, by the files or by default. Lists of rules are not among them."""
     warnings: tuple[str, ...] = ()
-    """Why the files as they are now are not what applies to events."""
+    """Why events are decided by other versions of the files than the current ones."""
     patterns: tuple[PatternMatches, ...] = ()
     """How many files each pattern matches now."""
     changes: tuple[str, ...] = ()
-    """What differs from earlier versions, which read only the nearest file."""
+    """What the files mean now, unlike in earlier versions of Fairlead, which read only the nearest file."""
     hooks: tuple[HookFileState, ...] = ()
     """The hook files, and whether they are trusted."""
 
@@ -97,9 +97,10 @@ def check(target: str) -> Result:
 
 
 def find_checked_layers(target: str) -> LoadedPolicy:
-    """Return the policy of a file, or those that apply in a folder, nearest first, with those of deleted files.
+    """Return the policy of a file or, for a folder, the policies that apply in it, nearest first.
 
-    Warnings name the deleted files. Raise `PolicyError` if there is no file, or if one is not valid.
+    Policies of deleted files are included, and warnings name these files. Raise `PolicyError` if there is no file, or
+    if one is not valid.
     """
     if not os.path.isdir(target):
         if not os.path.lexists(target):
@@ -113,7 +114,7 @@ def find_checked_layers(target: str) -> LoadedPolicy:
 
 
 def _missing(target: str) -> Diagnostic:
-    """Return what is wrong with a path that does not exist: it may be that of a policy that still applies."""
+    """Return what is wrong with a path that does not exist. It may be a deleted policy file that still applies."""
     file = os.path.abspath(target)
     if deleted_policy(os.path.dirname(file)) == file:
         return deleted_file_warning(file)
@@ -121,9 +122,9 @@ def _missing(target: str) -> Diagnostic:
 
 
 def _keep_last_good(target: str) -> tuple[str, ...]:
-    """Keep a valid policy as the last good version, as an event in that folder would. Return warnings about it.
+    """Keep a valid policy as the last good version, as an event in its folder would. Return warnings about it.
 
-    Only a policy that an event would load by itself is kept, so that this grants nothing that an event would not.
+    Do nothing, and return `()`, for a file that is not the nearest policy of its folder: an event would not load it.
     """
     folder = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
     try:

@@ -42,7 +42,7 @@ class ShownRule(msgspec.Struct, frozen=True):
     matches: str = ""
     """How many files it matches now, in words; empty for a rule without a file pattern."""
     count: int | None = None
-    """`None` for a rule without a file pattern."""
+    """How many files it matches now; `None` for a rule without a file pattern."""
     files: tuple[str, ...] = ()
     """The first of the matched files."""
 
@@ -87,7 +87,7 @@ def _tool_rule(entry: dict[str, Any]) -> str:
 
 
 def _details(entry: dict[str, Any], **defaults: str) -> str:
-    """Return the values of an entry that are not the default, in parentheses; "" if all are."""
+    """Return the values of an entry that differ from `defaults`, such as ` (agent: coder)`; "" if none does."""
     others = [f"{key}: {entry[key]}" for key, default in defaults.items() if entry.get(key, default) != default]
     return f" ({', '.join(others)})" if others else ""
 
@@ -96,7 +96,7 @@ def _details(entry: dict[str, Any], **defaults: str) -> str:
 
 
 def to_text(rules: Sequence[ShownRule], *, show_all: bool) -> Iterator[str]:
-    """Yield the rules below their policy file, each with the first files that it matches. `show_all` shows more."""
+    """Yield the rules below their policy file, each with five of its `files` or, with `show_all`, all."""
     policy = ""
     for rule in rules:
         if rule.policy != policy:

@@ -32,10 +32,10 @@ _ARGUMENTS = (("ID", "the id of a session; its first characters are enough"),)
 
 
 def find_session(sessions: Sequence[Session], given: str) -> Session:
-    """Return the session whose id starts with `given`. Raise `UsageError` if none does, or more than one.
+    """Return the session whose id starts with `given`. Raise `UsageError` if there is none, or no clear choice.
 
-    Of several, the one whose id is equal to `given` is returned, else the only main session that runs, else the only
-    main session. If none of these exists, they are too many.
+    Of several, return the one whose id is equal to `given`, else the only main session that runs, else the only main
+    session.
     """
     matches = [session for session in sessions if session.id.startswith(given)] if given else []
     equal = [session for session in matches if session.id == given]

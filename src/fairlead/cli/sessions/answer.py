@@ -40,6 +40,7 @@ class Options(msgspec.Struct, frozen=True):
     question: str = ""
     """The id of a question; "" to list the open ones."""
     decision: str | None = None
+    """`allow` or `deny`; `None` if it was not given."""
     reason: str = ""
     choose: tuple[str, ...] = ()
     """The answers to the questions that need a choice, in order."""

@@ -58,7 +58,10 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def parse_since(text: str, now: float) -> str:
-    """Return a time as the daemon's API expects it: Unix time, or `left`. Raise `UsageError` if the text is no time."""
+    """Return a time as the daemon's API expects it: `2h`, `today` or a date → Unix time, `left` → `left`.
+
+    Raise `UsageError` if the text is no time.
+    """
     if text == "left":
         return text
     if text in {"today", "yesterday"}:

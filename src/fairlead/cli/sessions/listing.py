@@ -164,7 +164,7 @@ class WaitOptions(msgspec.Struct, frozen=True):
     session: str = ""
     """The first characters of a session's id; "" for all sessions."""
     timeout: float = inf
-    """Seconds."""
+    """Seconds until the wait ends without a result."""
 
 
 def find_attention(sessions: list[Session]) -> str | None:
@@ -173,7 +173,7 @@ def find_attention(sessions: list[Session]) -> str | None:
 
 
 def find_idle(sessions: list[Session]) -> str | None:
-    """Return the id of the first session that runs if all that run are idle; `None` if not, or if none runs."""
+    """Return the id of the first running session if all running ones are idle; `None` if one is not, or none runs."""
     live = [session for session in sessions if session.ended is None]
     return live[0].id if live and all(state_name(s) == "idle" for s in live) else None
 
@@ -193,7 +193,10 @@ _CONDITIONS: dict[str, Callable[[list[Session]], str | None]] = {
 
 
 def update_sessions(known: dict[str, Session], kind: str, data: Any) -> None:
-    """Apply one event of the daemon's stream to `known`, the sessions by id. Heartbeats and costs are ignored."""
+    """Apply one event of the daemon's stream to `known`, the sessions by id.
+
+    `kind` is `session`, `gone` or `reset`; any other, such as a heartbeat, is ignored.
+    """
     if kind == "session":
         session = msgspec.convert(data, Session)
         known[session.id] = session

@@ -214,7 +214,7 @@ def request_daemon(method: str, path: str, body: object = None, *, timeout: floa
 
 
 def start_failure(error: OSError) -> FairleadError:
-    """Return the error for a daemon that cannot be started, with what to do about the folder that is the reason."""
+    """Return the error for a daemon that cannot be started, with advice if a folder is the reason."""
     advice = ""
     if isinstance(error, FileExistsError | NotADirectoryError):
         advice = "; it must be a folder: remove what is there, or set FAIRLEAD_HOME"

@@ -95,7 +95,10 @@ def _duration(seconds: float) -> str:
 
 
 def _with_colour(line: str, index: int, verdict: str, screen: Screen) -> str:
-    """Return the line with its verdict, which is at `index`, in colour, unless the verdict was cut."""
+    """Return the line with its verdict, which is at `index`, in colour.
+
+    Return it unchanged if the verdict was cut, or if the screen has no colours.
+    """
     end = index + len(verdict)
     if not screen.has_colour or not verdict or line[index:end] != verdict:
         return line

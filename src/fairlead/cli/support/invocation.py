@@ -43,7 +43,7 @@ class Invocation:
     def check_records_read(self, amount: int) -> None:
         """Allow a command that has read `amount` records or files to continue.
 
-        In the daemon, raise `CommandDeclined` if they are too many.
+        In the daemon, raise `CommandDeclined` if they are so many that the command would slow down events.
         """
 
     @property

@@ -20,7 +20,7 @@ _RUNNING = "FAIRLEAD_RULES"
 
 
 def load_manager(manager: HookManager, event: Event, targets: Iterable[str], rules: Iterable[str]) -> list[Problem]:
-    """Register the hooks that the command line names with the manager. Return the problems that concern the event.
+    """Register the hooks of the command line in `manager`, and return the problems that concern the event.
 
     `targets` are the values of `--hooks`, `rules` those of `--rules`. A file that cannot be loaded adds a problem, and
     raises nothing.
@@ -47,7 +47,7 @@ def rules_env(rules: Iterable[str]) -> dict[str, str]:
 
 
 def _rules(path: str) -> Rules:
-    """Read a rules file. If one of its commands started this process, return only a problem: it would never end."""
+    """Read a rules file. If one of its commands started this process, return only a problem: that never ends."""
     if os.path.realpath(path) in _running():
         message = "one of its commands runs it again; take `fairlead` with this --rules out of the file"
         return Rules(problems=(Problem(path, "$", message, dropped=True),))

@@ -47,7 +47,10 @@ def title(row: Row) -> str:
 
 
 def marks(row: Row, now: float) -> str:
-    """Return the priority, the intent and the deadline of a message, as far as they are special; "" if none is."""
+    """Return the priority, intent and deadline of a message that are not the default, such as `urgent, request`.
+
+    Return "" if all are the default.
+    """
     texts = [row["priority"]] if row["priority"] != "normal" else []
     texts += [row["intent"]] if row["intent"] != "inform" else []
     texts += [due(row["deadline"], now)] if row["deadline"] and not row.get("answered") else []

@@ -27,7 +27,7 @@ class Duration(_ParamType):
         self._positive = positive
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the duration in seconds. A default that is a number is returned unchanged."""
+        """Return the duration in seconds, or a default unchanged. Raise `UsageError` if a text is no such duration."""
         if isinstance(value, str):
             return read_duration(_label(param, ctx), unmark(value), positive=self._positive)
         return value
@@ -43,7 +43,7 @@ class Number(_ParamType):
         self._highest = highest
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. A default that is a number is returned unchanged."""
+        """Return the number, or a default unchanged. Raise `UsageError` if a text is no such number."""
         if not isinstance(value, str):
             return value
         text = unmark(value)
@@ -59,7 +59,7 @@ class OneOf(click.Choice):  # type: ignore[type-arg]  # generic since Click 8.2
     """One of a few words, in exactly this spelling."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word."""
+        """Return the word. Raise `UsageError` if it is none of the choices."""
         text = unmark(value)
         if text not in self.choices:
             raise UsageError(f"{_label(param, ctx)}: expected one of {', '.join(self.choices)}, got {text!r}")
@@ -72,7 +72,7 @@ class Text(_ParamType):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the text."""
+        """Return the text. Raise `UsageError` if it is empty."""
         if not value:
             raise UsageError(f"{_label(param, ctx)} needs a value")
         return unmark(value)
@@ -82,7 +82,7 @@ class CallerPath(click.Path):
     """A path, returned as it is written. Click checks it in the working folder of the invocation, unless it is `-`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
+        """Return the path. Raise `click.BadParameter` if it fails Click's checks."""
         if value != "-":
             super().convert(current().absolute(unmark(value)), param, ctx)
         return unmark(value)

@@ -188,9 +188,8 @@ def _confirm_membership(
 ) -> tuple[Membership, bool]:
     """Have a person confirm that this host founds the team, or trusts its members and joins.
 
-    Return the complete membership, and whether this host founds the team.
-
-    Raise `PersonRequired` without the confirmation, and `RelayRefused` if the relay's members are not as expected.
+    Return the complete membership, and whether this host founds the team. Raise `PersonRequired` without the
+    confirmation, and `RelayRefused` if the relay's members are not as expected.
     """
     from fairlead.team import Anchor
 
@@ -223,7 +222,10 @@ def _check_members(members: Sequence[Host], names: Sequence[str], wanted: str) -
 
 
 def _certify_itself(relay: Relay, welcome: Welcome, own: Membership) -> None:
-    """Publish the first host's certificate for itself. From it, later hosts learn which member can confirm them."""
+    """Publish the first host's certificate for itself, by which later hosts learn which member can confirm them.
+
+    Then print that the relay had no team.
+    """
     from fairlead.team import Certificate, sign_certificate
 
     statement = Certificate(

@@ -135,25 +135,25 @@ class ClaudeCode(Client):
         return transcript_text(path)
 
     def subagent_transcript(self, transcript: str, agent_id: str) -> str:
-        """Return the path of a subagent's transcript. `transcript` is that of its session; "" gives ""."""
+        """Return the path of a subagent's transcript; "" if `transcript`, the path of its session's, is empty."""
         from fairlead.clients.claude._transcripts import subagent_transcript
 
         return subagent_transcript(transcript, agent_id)
 
     def read_tasks(self, folder: str, session: str) -> tuple[Task, ...] | None:
-        """Return the to-do list of a session."""
+        """Return the to-do list of a session from the client's `folder`; `None` if the session has none."""
         from fairlead.clients.claude._tasks import read_tasks
 
         return read_tasks(folder, session)
 
     def read_status_line(self, payload: bytes) -> StatusLine:
-        """Parse the payload of a status line."""
+        """Parse the payload of a status line; return an empty value if it is not valid."""
         from fairlead.clients.claude._status_line import read_status_line
 
         return read_status_line(payload)
 
     def export_session(self, env_file: str, session: str, cwd: str = "") -> bool:
-        """Write the session's id to the file of variables for its commands."""
+        """Write a session's id to `env_file`, which its commands read. Return whether it is there now."""
         from fairlead.clients.claude._env_file import export_session
 
         return export_session(env_file, session, cwd)
@@ -169,7 +169,7 @@ class ClaudeCode(Client):
         return task_id if end else ""
 
     def short_model(self, model: str) -> str:
-        """Return a model's id without its maker."""
+        """Return a model's id without its maker: `claude-opus-4-1` → `opus-4-1`."""
         return model.removeprefix("claude-")
 
     # -- settings --------------------------------------------------------------------------------------

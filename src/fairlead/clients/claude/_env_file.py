@@ -1,4 +1,4 @@
-"""Exports the session's id to the shells of a session: a line in the `CLAUDE_ENV_FILE`, which its commands read."""
+"""Exports the session's id to the shell commands of the session, as a line in `CLAUDE_ENV_FILE`, which they read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.clients.claude._environment import SESSION_ID
 
 _EXPORT = f"export {SESSION_ID[1]}="
 _MAX_SIZE = 1024 * 1024
-"""Bytes. Larger files are not changed."""
+"""The maximum size in bytes. Larger files are not changed."""
 
 
 def export_session(path: str, session: str, cwd: str = "") -> bool:
-    """Append `export CLAUDE_SESSION_ID='...'`, unless it is the last such line. Return whether the file has it now.
+    """Append `export CLAUDE_SESSION_ID='...'`, unless the last such line is equal. Return whether it is there now.
 
     Only a regular file of this user is written, also through a link. A relative path is resolved from `cwd`. Never
     raises, because a session works without the variable.

@@ -13,12 +13,12 @@ MAX_PATH = 400
 
 
 def object_of(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a value that should be an object; an empty one if it is not."""
+    """Return the value of a key that should be an object; an empty object if it is not."""
     value = document.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def text_of(document: Mapping[str, Any], key: str) -> str:
-    """Return a value that should be a string; "" if it is not."""
+    """Return the value of a key that should be a string; "" if it is not."""
     value = document.get(key)
     return value if isinstance(value, str) else ""

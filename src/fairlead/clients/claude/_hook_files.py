@@ -20,7 +20,7 @@ _cache: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
 
 
 def hook_files(environ: Mapping[str, str], folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that hooks load according to the settings of the user and of some project folders.
+    """Return the files that hooks load according to the settings of the user and of the project folders `folders`.
 
     The paths in the settings of a project are relative to its folder. Settings that cannot be read are skipped.
     """

@@ -1,4 +1,4 @@
-"""The questions to the user about tool calls, one line with details below, and the answers to them.
+"""The questions to the user about tool calls, each one line with details below it, and the answers to them.
 
 Seen in client 2.1.325 at a terminal: the client shows its own dialog while a hook of PermissionRequest runs, and takes
 the first answer. If the user answers in the dialog, the hook keeps running, and its output is ignored. Escape in the
@@ -102,7 +102,10 @@ def _differing(old: list[str], new: list[str], context: int) -> tuple[list[str],
 
 
 def choices_of(tool: str, tool_input: Mapping[str, Any]) -> tuple[Choice, ...]:
-    """Return the questions of a call; empty if one cannot be read, because then only the client can ask them."""
+    """Return the questions of a call; empty if it has none, if one cannot be read, or if two have the same text.
+
+    Questions that cannot be returned can be asked only by the client.
+    """
     questions = tool_input.get("questions") if tool == _ASKING else None
     choices = [_choice(question) for question in questions] if isinstance(questions, list) else []
     readable = tuple(choice for choice in choices if choice is not None)
@@ -124,7 +127,11 @@ def _choice(question: object) -> Choice | None:
 
 
 def approval(tool: str, tool_input: Mapping[str, Any], answers: Sequence[str]) -> HookOutput:
-    """Return the output that allows a call. The client looks up the answer to a question by the question's text."""
+    """Return the output that allows a call, with one of `answers` for each of its `choices_of`, in order.
+
+    Raise `ValueError` if it has any and the numbers differ. The client looks up the answer to a question by the
+    question's text.
+    """
     choices = choices_of(tool, tool_input)
     if tool not in _WITH_INPUT or (tool == _ASKING and not choices):  # the client asks unreadable questions itself
         return HookOutput.grant()

@@ -202,6 +202,6 @@ def _more(rest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(event: Event, output: HookOutput) -> bytes:
-    """Return the plain text that the client reads: instructions for the summary, or the path of the worktree."""
+    """Return the plain text that the client reads, if any: instructions for the summary, or a worktree's path."""
     text = output.additional_context if event.event_name == "PreCompact" else output.extra.get("worktreePath")
     return f"{text}\n".encode(errors="replace") if text else b""

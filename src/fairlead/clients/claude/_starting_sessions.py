@@ -29,7 +29,7 @@ _MAX_STATE_SIZE = 64 * 1024 * 1024
 
 
 def find_starting_sessions(folder: str, names: Sequence[str]) -> Iterator[ClientSessionFile]:
-    """Yield the clients that wait in a start dialog, by the names of the files in the folder of session files."""
+    """Yield the clients that wait in a start dialog. `names` are all files in `folder`, that of session files."""
     listed = set(names)
     for name in names:
         parts = name.split(".")

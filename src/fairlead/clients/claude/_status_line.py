@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_SIZE = 256 * 1024
-"""Bytes: a hundred times what the client sends."""
+"""The maximum size of a payload in bytes, a hundred times what the client sends."""
 
 _MAX_FIGURE = 1e15
 
 
 def read_status_line(payload: bytes) -> StatusLine:
-    """Parse the payload of a status line; return an empty value if it is not JSON."""
+    """Parse the payload of a status line; return an empty value if it is no JSON object or above `MAX_SIZE`."""
     try:
         document = decode_json(payload) if len(payload) <= MAX_SIZE else None
     except (ValueError, RecursionError):
@@ -65,7 +65,10 @@ def usage_of(document: Mapping[str, Any]) -> Usage:
 
 
 def _context_percent(context: Mapping[str, Any], window: float | None) -> float | None:
-    """Return the used part of the context window. If the client does not send it, it is computed from the tokens."""
+    """Return how many percent of the context window are used; `None` if that is not known.
+
+    If the client does not send it, it is computed from the tokens.
+    """
     percent = _number(context, "used_percentage")
     if percent is None and window:
         used = object_of(context, "current_usage")

@@ -33,11 +33,11 @@ QUESTIONS = {
     "ExitPlanMode": "a plan to approve",
     "EnterPlanMode": "leave to make a plan",
 }
-"""Tools whose call is a question to the user."""
+"""Tool whose call is a question to the user → what the user is asked for."""
 
 MCP_PREFIX = "mcp__"
 _CODE_LANGUAGES = {"mcp__ide__executeCode": "python"}
-"""Tools of the client's own MCP servers that run code, with its language."""
+"""Tool of the client's own MCP servers that runs code → the language of the code."""
 
 _DEFAULT_SUBAGENT = "general-purpose"
 """The type of subagent that the client starts if the call names none."""
@@ -103,7 +103,7 @@ def path_of(tool_input: Mapping[str, Any]) -> str:
 
 
 def summary_of(tool_input: Mapping[str, Any]) -> str:
-    """Return the most informative value of a call's input."""
+    """Return the most informative value of a call's input, such as its command or path; "" if there is none."""
     return str(next((tool_input[key] for key in _SUMMARY_KEYS if tool_input.get(key)), ""))
 
 
@@ -119,7 +119,7 @@ def subagent_request(tool_input: Mapping[str, Any]) -> SubagentRequest:
 
 
 def without_files(tool: str, tool_input: Mapping[str, Any], globs: Sequence[str]) -> dict[str, Any] | None:
-    """Return an input of Grep that excludes files, too; `None` for any other tool.
+    """Return an input of Grep that also excludes files by `globs`; `None` for another tool or an invalid `glob`.
 
     The client splits the value of `glob` at blanks and passes each part to ripgrep, where the last match decides.
     """
@@ -154,7 +154,7 @@ def _known_paths(tool: str, tool_input: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _file_names(glob: object) -> tuple[str, ...]:
-    """Return the file name patterns of a glob such as `*.py` or `*.{js,ts}`; empty if it may match any file."""
+    """Return the file name patterns of a glob: `*.{js,ts}` → `*.js`, `*.ts`; empty if it may match any file."""
     import re
 
     plain = re.fullmatch(r"([\w.*-]*)(?:\{([\w.,*-]+)\})?([\w.-]*)", glob) if isinstance(glob, str) else None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 8 * 1024 * 1024
 """Bytes of all files together that one `read` takes. The next one continues there."""
 MAX_LINE_LENGTH = 1024 * 1024
-"""Bytes. A longer line, such as a picture or the content of a file, is skipped."""
+"""The longest line that is read, in bytes. A longer one, such as a picture or the content of a file, is skipped."""
 
 _MAX_STATES = 500
 _MAX_MESSAGES = 32
@@ -46,7 +46,7 @@ def transcripts_folder() -> str:
 
 
 def subagent_transcript(transcript: str, agent_id: str) -> str:
-    """Return the path of a subagent's transcript. `transcript` is that of its session; "" gives ""."""
+    """Return the path of a subagent's transcript; "" if `transcript`, the path of its session's, is empty."""
     return f"{transcript.removesuffix('.jsonl')}/subagents/agent-{agent_id}.jsonl" if transcript else ""
 
 

@@ -61,7 +61,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     project: str = ""
     asked: float
+    """The Unix time at which it was asked."""
     expires: float
+    """The Unix time from which it can no longer be answered."""
     host: str = ""
     """The name of the host of the question's session; "" for this host."""
     only_deny: str = ""
@@ -133,7 +135,10 @@ def output_of(event: PermissionRequest, question: Question, answer: PersonAnswer
 
 
 def chosen_texts(choices: Sequence[Choice], texts: Sequence[str]) -> list[str]:
-    """Return the answers to all choices in the client's format. Raises `AnswerError` if they do not fit."""
+    """Return the answers to all choices in the client's format.
+
+    Raise `AnswerError` if there is not one text for each choice, or if one is empty or longer than `MAX_REASON`.
+    """
     if len(choices) != len(texts):
         if not choices:
             raise AnswerError("there is nothing to choose; it can only be allowed or denied")
@@ -142,7 +147,11 @@ def chosen_texts(choices: Sequence[Choice], texts: Sequence[str]) -> list[str]:
 
 
 def _chosen(choice: Choice, text: str) -> str:
-    """Return the chosen option, several with commas, or the text itself if it is none of the options."""
+    """Return the option that `text` names, or `text` itself if it names none; several, separated by commas, if allowed.
+
+    With the options Red and Blue: `2` → `Blue`, `1, blue` → `Red, Blue`, `green` → `green`. Raise `AnswerError` if the
+    text is empty or longer than `MAX_REASON`.
+    """
     text = text.strip()
     if not text:
         raise AnswerError(f"nothing is chosen for {one_line(choice.question, 60)!r}")
@@ -154,7 +163,7 @@ def _chosen(choice: Choice, text: str) -> str:
 
 
 def _option(choice: Choice, text: str) -> str | None:
-    """Return the option with a text or number, counted from 1; `None` if there is none."""
+    """Return the option that `text` is, in any case, or whose number from 1 it is; `None` if there is none."""
     for option in choice.options:
         if option.casefold() == text.casefold():
             return option

@@ -139,13 +139,14 @@ class AnswerService:
         return self.ask_user(event, request, settings.answer_timeout, stdout)
 
     def issued(self, token: str) -> bool:
-        """Return whether a token has the prefix of those for questions. The question may be over, or unknown."""
+        """Return whether a token has the prefix of the tokens for questions. The question may be over, or unknown."""
         return token.startswith(TOKEN_PREFIX)
 
     async def wait(self, token: str, _is_gone: Callable[[], bool]) -> HookReply:
         """Wait until the question is over. Returns the person's answer, or a reply without a decision if there is none.
 
-        Returns an error reply for an unknown token, and when the daemon shuts down.
+        Return an error reply for an unknown token, and when the daemon shuts down. Afterwards the question is removed,
+        and only how it ended is kept.
         """
         pending = self._pending.get(token)
         if pending is None or pending.reply is not None:
@@ -228,7 +229,7 @@ class AnswerService:
         return pending.question
 
     def find(self, question_id: str) -> Question:
-        """Return an open question. Raises `UnknownQuestion`, which says how the question ended."""
+        """Return an open question. If it is not open, raise `UnknownQuestion`, which says how it ended."""
         return self._open(question_id).question
 
     def _open(self, question_id: str) -> _PendingQuestion:
@@ -265,7 +266,10 @@ def _done(answer: PersonAnswer) -> str:
 
 
 def _merged(first: bytes, second: bytes) -> bytes:
-    """Merge two JSON outputs of a hook: the output of other hooks, and the decision, which takes precedence."""
+    """Merge two JSON outputs of a hook: the output of other hooks, and the decision, which takes precedence.
+
+    Return the decision alone if one of them is no JSON object.
+    """
     if not first:
         return second
     try:

@@ -71,6 +71,7 @@ class WaitWanted(Exception):
         super().__init__(f"{asked.path} may take {seconds:g} s")
         self.asked = asked
         self.seconds = seconds
+        """Seconds that the response may take."""
         self.undo_id = undo_id
         """The id under which mail in the response can be undone."""
 
@@ -114,7 +115,7 @@ class CommandCall(NamedTuple):
     answers: dict[str, Response]
     """By path: responses for which the command has already waited."""
     started_at: float
-    """The start time by the monotonic clock."""
+    """When the launcher sent its first request, by the monotonic clock."""
 
 
 class CommandOutput(NamedTuple):
@@ -192,13 +193,14 @@ class CommandService:
         """
 
     def close(self) -> None:
-        """Wait for the commands in progress. Those that have no thread yet are cancelled."""
+        """Wait for the commands in progress. Commands that have no thread yet are cancelled."""
         self._threads.shutdown(cancel_futures=True)
 
     async def reply(self, request: CommandRequest, peer: int) -> HookReply:
-        """Run a command for the process with the pid `peer`, and return its output.
+        """Run a command for the process with the pid `peer`, and return its output, with the status 200.
 
-        With any other status than 200, 202 and 303 the caller runs the command itself.
+        With 202 the caller has to send stdin, with 303 to wait by a token, and with any other status to run the command
+        itself.
         """
         hook = request.hook
         if hook.caller.version != self._daemon.version:
@@ -214,7 +216,8 @@ class CommandService:
     async def wait(self, token: str, is_disconnected: Callable[[], bool]) -> HookReply:
         """Make the request for which a command waits, and run the command with the response.
 
-        If the caller has disconnected meanwhile, mail in the response is queued again.
+        The token is used up. If the caller has disconnected meanwhile, mail in the response is queued again. When the
+        daemon shuts down, return an error reply.
         """
         waiting = self._waiting.pop(token)
         wanted, gone = waiting.wanted, asyncio.Event()

@@ -45,7 +45,7 @@ def answer_routes(daemon: Daemon) -> list[Route]:
         return json_response(document)
 
     async def answer(request: Request) -> Response:
-        """Answer a question. The calling process shows whether a person answers, and not the content of the request."""
+        """Answer a question. The calling process, not the content of the request, shows whether a person answers."""
         try:
             body = msgspec.json.decode(await _body(request), type=AnswerBody)
         except (msgspec.DecodeError, ValueError) as error:
@@ -71,8 +71,8 @@ def answer_routes(daemon: Daemon) -> list[Route]:
 async def _pass_on(daemon: Daemon, question_id: str, answer: PersonAnswer, answerer: Answerer) -> Question:
     """Pass an answer on to a session of this host, or send it to the host of the question. Return the question.
 
-    The host of the question is the one in `ID@HOST`, or the only other host that has a question `ID`. Raises
-    `AnswerError` or `MailError` if the answer is not taken.
+    The host of the question is the one in `ID@HOST`, or the only other host that has a question `ID`. Raise
+    `AnswerError` or `MailError` if the answer is refused.
     """
     team = daemon.team.service
     if team is not None:

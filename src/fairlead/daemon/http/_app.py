@@ -54,7 +54,7 @@ class App:
         daemon.commands.app = self._starlette
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. Does nothing if the client disconnects before the request is complete."""
+        """Serve one request. Send no reply if the client disconnects before the request is complete."""
         with suppress(_Disconnected):
             await self._serve(scope, receive, send)
 
@@ -85,7 +85,10 @@ async def _send(send: Send, reply: HookReply) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Return the body of a request, or its first parts if it is larger than `MAX_PAYLOAD`."""
+    """Return the body of a request, or its first parts if it is larger than `MAX_PAYLOAD`.
+
+    Raise `_Disconnected` if the client closes the connection before the request is complete.
+    """
     parts: list[bytes] = []
     size, is_more = 0, True
     while is_more and size <= MAX_PAYLOAD:

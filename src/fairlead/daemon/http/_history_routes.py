@@ -90,7 +90,7 @@ class _HistoryApi:
         """Return the reader of other hosts' history, and the name of the only host that is requested.
 
         The reader is None if the request does not ask for other hosts, or this host is in no team. The name is empty
-        for all hosts. Raises `NoTeam` if a host is named and this host is in no team.
+        for all hosts. Raise `NoTeam` if a host is named and this host is in no team.
         """
         host, service = request.query_params.get("host", ""), self._team.service
         if host and service is None:
@@ -99,7 +99,10 @@ class _HistoryApi:
         return (service.history if service is not None and wants_all else None), host
 
     async def find_one(self, request: Request) -> Response:
-        """Return the session whose id begins with the name in the path, and a page of its events."""
+        """Return the session whose id begins with the name in the path, and a page of its events.
+
+        The status is 404 if no id begins with that name, and 409 if several do.
+        """
         limit, name = _number(request.query_params.get("limit"), 200), request.path_params["id"]
         before = request.query_params.get("before", "")
         await self._tracker.wait_until_replayed()
@@ -192,7 +195,7 @@ def _query(request: Request, left: float) -> HistoryQuery:
 
 
 def _check_page(before: str, kind: Callable[[str], object]) -> None:
-    """Raise `InvalidRequest` unless the name of a page begins with a number, or has the two parts of a team's."""
+    """Raise `InvalidRequest` unless the name of a page, up to its first comma, is a number of the type `kind`."""
     try:
         kind(before.partition(",")[0])
     except ValueError:
@@ -206,7 +209,10 @@ def _no_page(before: str) -> InvalidRequest:
 
 
 def _refusal(error: Exception) -> Response:
-    """Return the response to a request that cannot be answered."""
+    """Return the response to a request that cannot be answered, with the error as its text.
+
+    The status is 400 for an `InvalidRequest`, 503 for `StoreUnavailable`, else 409.
+    """
     is_invalid = isinstance(error, InvalidRequest)
     status = BAD_REQUEST if is_invalid else UNAVAILABLE if isinstance(error, StoreUnavailable) else CONFLICT
     return PlainTextResponse(str(error), status)

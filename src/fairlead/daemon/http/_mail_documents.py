@@ -112,6 +112,7 @@ class PollRequest(MailRequest, frozen=True, kw_only=True):
     wait: Annotated[float, msgspec.Meta(ge=0, le=MAX_WAIT)] = 0.0
     """How long to wait for mail, in seconds."""
     format: Literal["text", "json", "hook", "context"] = "json"
+    """How the command prints the mail. For `context`, the `text` in the response is worded as context of a session."""
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = msgspec.field(default_factory=lambda: uuid4().hex)
     """Identifies the poll, so that it can be undone or repeated."""
     receipt: bool = False
@@ -133,7 +134,7 @@ class HeartbeatRequest(MailRequest, frozen=True, kw_only=True):
     """Mark an agent as active."""
 
     start: bool = False
-    """Whether its session starts, so that it is created or revived if necessary."""
+    """Whether the session of the agent starts, so that the agent is created or revived if necessary."""
 
     def claim(self) -> Claim:
         """Return who the caller claims to be, and whether its session starts."""
@@ -340,7 +341,7 @@ def recipient_fields(agent: Agent, team: TeamView | None) -> dict[str, Any]:
 
 
 def host_documents(team: TeamView | None, project: str | None, now: float) -> list[dict[str, Any]]:
-    """Return a document of each other host, with its agents. `project` limits them to a project; None stands for all.
+    """Return a document of each other host, with its agents: all, or only those of `project`.
 
     Projects of other hosts are compared by the names of their folders, because the paths may differ. `now` is the time
     from which the age of each snapshot is computed.

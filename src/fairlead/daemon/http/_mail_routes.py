@@ -108,7 +108,7 @@ class _ThreadRoute(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """The pid of the caller; 0 if unknown. The id of the message in the path; 0 if there is none."""
+    """The pid of the caller (`peer`, 0 if unknown), and the id of the message in the path (`message`, 0 for none)."""
 
     peer: int
     message: int = 0
@@ -153,8 +153,8 @@ class MailApi:
     def answer_in_thread(self, method: str, path: str, body: bytes, peer: int) -> tuple[int, bytes] | None:
         """Return the HTTP status and the JSON document for a request.
 
-        Call it in a thread, because it may wait for the disk. `peer` is the pid of the caller. Returns `None` if the
-        event loop has to answer, which is the case for other routes, and until the mail and the sessions are loaded.
+        Call it in a thread, because it may wait for the disk. `peer` is the pid of the caller. Return `None` if the
+        event loop has to answer: for a route without a function for a thread, and until mail and sessions are loaded.
         """
         path, _, query = path.partition("?")
         number = _NUMBER.search(path)
@@ -239,13 +239,19 @@ class MailApi:
         return disconnect not in done
 
     async def _read(self, request: Request, kind: type[AnyRequest]) -> AnyRequest:
-        """Return the request in the query of a GET or the body of a POST. A large body is parsed in a thread."""
+        """Return the request in the query of a GET or the body of a POST. A large body is parsed in a thread.
+
+        Raise `BadMessage` if it cannot be parsed, and `TooLarge` if the body has more than `_MAX_BODY` bytes.
+        """
         body, query = await _body(request), dict(request.query_params)
         parse = partial(_parse, request.method, query, body, kind)
         return parse() if len(body) < _SMALL_BODY else await self._mail.run(parse)
 
     async def _service(self) -> MessageService:
-        """Return the message service once the sessions of the previous daemon are known. Raises `MailUnreachable`."""
+        """Return the message service once the sessions of the previous daemon are known.
+
+        Raise `MailUnreachable` if the mail cannot be opened.
+        """
         if not self._tracker.all_replayed.is_set():
             await self._tracker.wait_until_replayed()
         return await self._mail.service()
@@ -260,9 +266,10 @@ class MailApi:
     def _identify(
         self, service: MessageService, mail_request: documents.MailRequest, target: _Target
     ) -> operations.MailCall:
-        """Identify the caller, and return what its operation needs.
+        """Identify the caller, mark it as seen, and return what its operation needs.
 
-        Called in a thread, because it reads the process table. It reads the sessions in the event loop.
+        Called in a thread, because it reads the process table. It reads the sessions in the event loop. Raise
+        `NoSuchMessage` for an id that no message can have, `MailUnreachable` if the event loop does not answer.
         """
         mail, claim = self._mail, mail_request.claim()
         ancestry, own_ancestry = ancestries_of(target.peer, os.getpid())
@@ -298,7 +305,10 @@ class MailApi:
         )
 
     def _sessions_of(self, ancestry: Ancestry, claim: Claim) -> _KnownSessions:
-        """Return the sessions that a caller may belong to. Called in a thread, waits for the event loop."""
+        """Return the sessions that a caller may belong to. Called in a thread, waits for the event loop.
+
+        Raise `MailUnreachable` if the event loop does not answer.
+        """
         assert self._mail.loop is not None, "there is a service"  # the loop has opened it
         try:
             return call_in_loop(self._mail.loop, self._find_sessions, ancestry, claim)

@@ -19,5 +19,5 @@ class NoTeam(FairleadError):
 
 
 def json_response(document: object) -> Response:
-    """Return a response with a document."""
+    """Return a response with a document as JSON."""
     return Response(msgspec.json.encode(document), media_type="application/json")

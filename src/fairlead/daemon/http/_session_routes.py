@@ -70,7 +70,7 @@ def session_routes(daemon: Daemon) -> list[Route]:
 
 
 def costs_of_today(tracker: SessionTracker) -> Costs:
-    """Return the costs of all sessions since midnight, local time, and of how many the cost is not known."""
+    """Return the costs of all sessions since midnight, local time, and how many active sessions have no known cost."""
     midnight = start_of_day(time())
     active = (one for one in tracker.sessions() if not one.parent and one.last_activity >= midnight)
     unknown = sum(tracker.costs.total(session.id) is None for session in active)

@@ -83,7 +83,7 @@ class _TeamApi:
         return JSONResponse(self._team.status())
 
     async def forget(self, _: Request) -> Response:
-        """Delete the membership of this host, because this machine is a copy of another one."""
+        """Delete the membership of this host, because this machine is a copy of another machine."""
         if self._team.service is not None:
             await asyncio.to_thread(self._team.service.delete_membership)
         await self._team.reopen()

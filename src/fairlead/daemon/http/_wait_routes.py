@@ -39,7 +39,7 @@ _MAX_BODY = 80 * 1024 * 1024
 
 
 class ResumedStop(msgspec.Struct, frozen=True):
-    """An event that its caller has decided, usually `Stop`. Some JSON keys differ from the names of the fields."""
+    """An event that its caller has decided, usually `Stop`. In JSON, `request` is `ask` and `stdout` is `said`."""
 
     payload: msgspec.Raw
     request: HookRequest = msgspec.field(name="ask")

@@ -89,7 +89,8 @@ class RunningCalls:
     def begin(self, call: RunningCall, project: CheckedProject | None = None) -> list[RunningCall]:
         """Add a call, and return the other running calls that concern its folders.
 
-        `project` is the project whose files are checked when it ends.
+        Each of them and the new call are noted in each other's `concurrent`. `project` is the project whose files are
+        checked when the call ends.
         """
         folders: Iterable[str] = (call.cwd.rstrip("/") or "/",)
         if project is not None:
@@ -136,7 +137,7 @@ class RunningCalls:
     def take_unfinished(self, folders: Iterable[str]) -> list[RunningCall]:
         """Return the unfinished calls that may have changed files in these folders since the last check.
 
-        Those of them that have ended are forgotten.
+        Calls among them that have ended are forgotten.
         """
         if not self._unfinished:
             return []
@@ -158,14 +159,14 @@ class RunningCalls:
                 call.is_approved = call.is_approved or call.event_id == event_id
 
     def note_prompt(self, session: str) -> None:
-        """Note a prompt: a call that still seems to run may have been interrupted."""
+        """Note a prompt: calls of the session's main agent that still seem to run may have been interrupted."""
         with self._lock:
             self._stale.update(
                 (key, call) for key, call in self._running.items() if call.session == session and not call.agent_id
             )
 
     def end_calls_of_agent(self, event: Event) -> None:
-        """Note that no call of an agent runs any more. Calls whose end was not seen may have changed files."""
+        """Note that no call of the event's agent runs any more. Calls whose end was not seen may have changed files."""
         with self._lock:
             agent = event.session_id, event.agent_id or ""
             self._mark_unfinished([call for call in self._running.values() if (call.session, call.agent_id) == agent])
@@ -193,7 +194,7 @@ class RunningCalls:
         self._mark_unfinished([call for call in self._stale.values() if (call.session, call.agent_id) == agent])
 
     def _running_for(self, folders: Iterable[str], session: str) -> list[RunningCall]:
-        """Return the running calls that concern one of the folders. End the calls of other clients that have exited."""
+        """Return the running calls that concern one of the folders. End calls of clients that have exited."""
         concerned: dict[str, RunningCall] = {}
         for folder in folders:
             concerned.update(self._by_folder.get(folder, ()))
@@ -239,7 +240,7 @@ def call_key(event: ToolEvent) -> str:
 
 
 def describe_call(event: ToolEvent, client: Client) -> str:
-    """Return a call in a few words: its command, or else its tool."""
+    """Return a call in a few words, in backticks: its shell command, or else its tool and what that is used on."""
     subject = client.summary_of(event.tool_input)
     text = subject if subject and client.kind_of(event.tool_name) == "shell" else f"{event.tool_name} {subject}"
     return f"`{one_line(text.strip(), _MAX_SHOWN)}`"

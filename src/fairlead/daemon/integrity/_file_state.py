@@ -40,7 +40,7 @@ class FileState(NamedTuple):
     followed: tuple[int, int] | None
     """The change time and inode of the link's target; `None` if there is none."""
     is_racy: bool
-    """Whether it was read within a tick of the clock after a change: a further one may leave its times as they are."""
+    """Whether the file was read within a clock tick after a change: a further change may leave its times unchanged."""
 
 
 class DetectedChange(NamedTuple):
@@ -49,11 +49,13 @@ class DetectedChange(NamedTuple):
     path: str
     what: ChangeKind
     before: FileState | None
+    """`None` if there was no file."""
     after: FileState | None
+    """`None` if there is no file any more."""
 
 
 def read_state(path: str, *, keep_copy: bool = False) -> FileState | None:
-    """Return the state of a file; `None` if there is none."""
+    """Return the state of a file; `None` if there is none. With `keep_copy`, it has the content of a small file."""
     seen_at = time_ns()
     try:
         status = os.lstat(path)
@@ -91,7 +93,7 @@ def describe(before: FileState | None, after: FileState | None) -> ChangeKind | 
 
 
 def _has_same_content(before: FileState, after: FileState) -> bool:
-    """Compare contents by their hashes; if these are not known, by size, times, inode and links."""
+    """Return whether contents are the same, by hashes or, if these are unknown, by size, times, inode and links."""
     if before.digest is not None and after.digest is not None:
         return before.digest == after.digest
     if (before.size, before.modified_at) != (after.size, after.modified_at):
@@ -110,7 +112,10 @@ def follow(path: str) -> tuple[int, int] | None:
 
 
 def _read(path: str, *, keep_copy: bool) -> tuple[bytes | None, bytes | None]:
-    """Return the hash of a file, and its contents; neither if it cannot be read."""
+    """Return the hash of a file, and its contents if `keep_copy` is set and they fit in `MAX_COPY`, else `None`.
+
+    Return `None` for both if it cannot be read, or is not a regular file.
+    """
     hashed, content = blake2b(digest_size=20), []
     left = MAX_COPY if keep_copy else 0
     try:
@@ -130,7 +135,10 @@ def _read(path: str, *, keep_copy: bool) -> tuple[bytes | None, bytes | None]:
 
 
 def _read_link(path: str) -> tuple[str | None, bytes | None, tuple[int, int] | None]:
-    """Return where a link leads, and the hash, the change time and the inode of the file that is there."""
+    """Return the target of a link, the target's hash, and its change time with its inode.
+
+    Each is `None` if it cannot be read, and the hash also if the file is larger than `MAX_HASHED`.
+    """
     try:
         target, real = os.readlink(path), os.path.realpath(path)
     except OSError:

@@ -107,7 +107,7 @@ class IntegrityMonitor:
     def end_call(
         self, context: EventContext, event: PostToolUse | PostToolUseFailure, task: str
     ) -> tuple[CheckedProject, list[ReportedChange]] | None:
-        """Check the files after a call. Returns the project and the findings; `None` if there are none.
+        """Check the files after a call. Return the project and the findings; `None` without findings.
 
         The findings include those that are pending from earlier calls. `task` is the id of the background task that the
         call became, or "". Changes are undone if the policy says so and this call is certain to be the cause.
@@ -130,11 +130,14 @@ class IntegrityMonitor:
         return (project, findings) if findings else None
 
     def status(self) -> list[dict[str, Any]]:
-        """Return the state for people and programs."""
+        """Return the state of each project, for people and programs."""
         return [project.status() for project in list(self._projects.values()) if project is not None]
 
     def _find_changes(self, project: CheckedProject, context: EventContext) -> list[DetectedChange] | None:
-        """Return the changes of a project's files. Other projects with the same files do not report them again."""
+        """Return the changes of a project's files; `None` if its first scan has not ended in time.
+
+        Other projects with the same files do not report these changes again.
+        """
         if context.unchanged is project:
             return project.note_unchanged()
         changes = project.find_changes()
@@ -149,7 +152,7 @@ class IntegrityMonitor:
                 project.expect(path)
 
     def _expect_dropped(self, path: str, number: int) -> None:
-        """Make the projects that have not seen a written path treat its change as known."""
+        """Make the projects that have not seen the written path of this number treat its change as known."""
         unseen = [other for other in list(self._projects.values()) if other is not None and other.seen < number]
         real = os.path.realpath(path) if unseen else path
         for project in unseen:

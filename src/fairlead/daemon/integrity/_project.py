@@ -38,7 +38,7 @@ class CheckedProject:
         self.pending: list[ReportedChange] = []
         """Findings of a check before a call, to be reported with the next answer."""
         self.problem = ""
-        """Why the files could not be scanned."""
+        """Why the files could not be scanned; "" if they could."""
         Thread(target=self._scan, name="integrity", daemon=True).start()
 
     def find_changes(self) -> list[DetectedChange] | None:
@@ -57,12 +57,15 @@ class CheckedProject:
         return [change for change in changes if change.path not in expected] if expected else changes
 
     def note_unchanged(self) -> list[DetectedChange]:
-        """Record a check that found no changes. Call it instead of `find_changes` if `is_unchanged` is true."""
+        """Record a check that found no changes, and return `[]`.
+
+        Call it instead of `find_changes` if `is_unchanged` is true.
+        """
         self._expected, self.seen = set(), self._written.count
         return []
 
     def is_unchanged(self) -> bool:
-        """Return whether no file has changed since the last check, if that is known without waiting."""
+        """Return whether no file has changed since the last check; `False` if that is not known without waiting."""
         if not self._is_ready.is_set() or not self._states.is_small or not self._lock.acquire(blocking=False):
             return False
         try:
@@ -71,7 +74,7 @@ class CheckedProject:
             self._lock.release()
 
     def expect(self, path: str) -> None:
-        """Do not report the next change of a file, which is known already or was allowed."""
+        """Do not report the next change of a file: it is known already, or was allowed."""
         if any(path.startswith(folder) for folder in self.folders) or path in self.protected.files:
             self._expected.add(path)
 
@@ -81,7 +84,7 @@ class CheckedProject:
         return pending
 
     def shown_path(self, path: str) -> str:
-        """Return a path as people know it: relative to the project."""
+        """Return a path as people know it: relative to the project if it is in it, else unchanged."""
         for folder in self.folders:
             if path.startswith(f"{folder.rstrip('/')}/"):
                 return path[len(folder.rstrip("/")) + 1 :]
@@ -93,7 +96,7 @@ class CheckedProject:
             self._states.refresh(path)
 
     def status(self) -> dict[str, object]:
-        """Return the state for people and programs."""
+        """Return the state of this project, for people and programs."""
         return {
             "folders": list(self.folders),
             "mode": self.protected.mode,

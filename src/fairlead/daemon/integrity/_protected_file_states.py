@@ -39,6 +39,7 @@ class _Folder(NamedTuple):
     names: frozenset[str]
     """The names of all entries; names of folders end with a slash."""
     is_racy: bool
+    """As in `FileState`."""
 
 
 class ProtectedFileStates:
@@ -172,7 +173,11 @@ class ProtectedFileStates:
                     (waiting if is_watched and name[:-1] not in _INSTALLED else installed).append(path[:-1])
 
     def _new_names(self, root: SearchRoot, folder: str, *, is_watched: bool) -> frozenset[str]:
-        """Return the names that are new in a folder since it was last listed; none beyond `MAX_ENTRIES`."""
+        """Return the names that are new in a folder since it was last listed.
+
+        Return none if it cannot be listed, or beyond `MAX_ENTRIES`. With `is_watched`, the list is stored, so that
+        later new files are noticed.
+        """
         known, seen = self._folders.pop(folder, None), _list(folder)
         if seen is None:
             return frozenset()

@@ -33,7 +33,8 @@ def restore(change: DetectedChange) -> str:
     """Undo a change, and return the path at which the changed version is kept; "" if there is none.
 
     The changed version is kept first. The file is then replaced by one rename. A file with several hard links is
-    written in place instead, because a new file would leave the other links as they are. Raises `RestoreError`.
+    written in place instead, because a new file would leave the other links as they are. Raise `RestoreError` if
+    the file cannot be restored.
     """
     path, before = change.path, change.before
     if before is None:
@@ -130,7 +131,7 @@ def _write_in_place(path: str, before: FileState) -> None:
 
 
 def _drop_oldest(folder: str) -> None:
-    """Delete the oldest kept versions. Their names begin with the time."""
+    """Delete the oldest kept versions, to make room for one more. Their names begin with the time."""
     names = sorted(os.listdir(folder))
     for name in names[: max(0, len(names) - MAX_KEPT_FILES + 1)]:
         with suppress(OSError):

@@ -12,7 +12,7 @@ MAX_PATHS = 1000
 
 
 class WrittenPaths:
-    """The latest paths, in the order in which they were written. Each project reads those that are new to it."""
+    """The latest paths, in the order in which they were written. Each project reads the ones that are new to it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -23,7 +23,7 @@ class WrittenPaths:
     def add(self, path: str) -> tuple[str, int] | None:
         """Add a path, which may contain links.
 
-        If there are too many paths, the oldest one is dropped, and returned with its number.
+        Beyond `MAX_PATHS`, remove the oldest path and return it with its number; otherwise return `None`.
         """
         with self._lock:
             self.count += 1

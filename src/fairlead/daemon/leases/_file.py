@@ -22,7 +22,10 @@ class LeaseFile:
         self.path = f"{self._folder}/{_NAME}"
 
     def read(self) -> tuple[Lease, ...]:
-        """Return the leases; none without a file. Raises `OSError`, or `ValueError` after renaming a damaged file."""
+        """Return the leases; none without a file.
+
+        Raise `OSError` if it cannot be read, and `ValueError` if it is damaged, after renaming it.
+        """
         try:
             with open(self.path, "rb") as file:
                 content = file.read()
@@ -35,6 +38,6 @@ class LeaseFile:
             raise ValueError(f"{self.path} is damaged, and was set aside: {error}") from None
 
     def write(self, leases: tuple[Lease, ...]) -> None:
-        """Replace the file. It survives a power failure once this returns. Raises `OSError`."""
+        """Replace the file. It survives a power failure once this returns. Raise `OSError` if it cannot be written."""
         make_private(self._folder)
         write_private(self.path, msgspec.json.encode(leases), durable=True)

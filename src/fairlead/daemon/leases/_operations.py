@@ -94,7 +94,7 @@ class LeaseOperations:
         }
 
     def list_all(self, call: MailCall, request: ListRequest) -> dict[str, Any]:
-        """List all valid leases, first those of this host, then those of the other hosts."""
+        """Return all valid leases: first of this host, then, unless `request.here` is set, of the other hosts."""
         leases = self._leases.in_force()
         remote = self._leases.remote
         if remote and not request.here:
@@ -104,7 +104,8 @@ class LeaseOperations:
     def release(self, call: MailCall, request: ReleaseRequest) -> dict[str, Any]:
         """End leases. Raises `NotYours` for a lease of another session, unless the caller is the user.
 
-        Raises `BadMessage` if there is no lease on a path. `told` in the document says whether the relay knows of it.
+        Raises `BadMessage` if there is no lease on a path. In the document, `told` is whether the relay knows that the
+        leases have ended.
         """
         in_force = self._leases.in_force()
         if request.paths:
@@ -118,7 +119,10 @@ class LeaseOperations:
         return {"leases": [self._document(lease, call) for lease in ended], "told": is_synchronized}
 
     def _named(self, call: MailCall, text: str, request: ReleaseRequest, in_force: Sequence[Lease]) -> list[Lease]:
-        """Return the leases on a path that the caller may end. Raises `BadMessage` or `NotYours` if there are none."""
+        """Return the leases that the caller may end, on the path or with the title `text`.
+
+        Raise `BadMessage` if there is no such lease or the path is invalid, and `NotYours` if only others may end it.
+        """
         try:
             path, folder = lease_path(replace_surrogates(text), request.cwd)
         except LeaseError as error:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairlead.policy import ResolvedPath
 
     _FolderTable = tuple[float, int, LeaseTable | None]
-    """The time at which it expires, the version of the leases, and the table; `None` if there are no leases."""
+    """The time at which the entry expires, the version of the leases, and their table; `None` without leases."""
 
 _LIFETIME: Final = 60.0
 """Seconds for which the checkout of a folder is cached."""
@@ -82,7 +82,7 @@ class RemoteLeases:
         self._by_folder: dict[str, _FolderTable] = {}
 
     def replace(self, leases: Iterable[RemoteLease]) -> None:
-        """Replace all leases."""
+        """Replace all leases. If they differ from the ones before, `version` changes."""
         by_project: dict[str, tuple[RemoteLease, ...]] = {}
         for lease in leases:
             by_project[lease.grant.project] = (*by_project.get(lease.grant.project, ()), lease)
@@ -133,7 +133,10 @@ class RemoteLeases:
         return self._in_force({lease.id: lease for lease in leases}.values()) if leases else []
 
     def _find_table(self, folder: str, version: int, *, may_wait: bool) -> _FolderTable:
-        """Return the leases on files of the checkout in which a folder is, and when this result expires."""
+        """Return the entry with the leases in the checkout around a folder, and cache it.
+
+        Without `may_wait`, raise `NeedsThread` if the checkout is not cached.
+        """
         checkout = self.checkout(folder, may_wait=may_wait)
         has_leases = checkout is not None and checkout.project in self._by_project
         table = self._table(checkout) if checkout is not None and has_leases else None
@@ -153,7 +156,7 @@ class RemoteLeases:
         return self._in_force([lease for checkout in roots.values() for lease in self._table(checkout).below(folder)])
 
     def in_checkout(self, checkout: Checkout) -> LeaseTable:
-        """Return the leases on files of a checkout that have not expired."""
+        """Return the leases on files of a checkout, without expired ones."""
         return LeaseTable(self._in_force(self._table(checkout).leases))
 
     def checkout(self, folder: str, *, may_wait: bool = True) -> Checkout | None:
@@ -206,7 +209,10 @@ def _outside_checkout(lease: RemoteLease, number: int) -> Lease:
 
 
 def table_of(leases: Sequence[RemoteLease], root: str) -> LeaseTable:
-    """Return leases of other hosts as a table for a checkout. Leases with an invalid pattern are left out."""
+    """Return leases of other hosts as a table for the checkout in the folder `root`.
+
+    Leases with an invalid pattern are left out.
+    """
     made = [lease.on(root, -number) for number, lease in enumerate(leases, 1)]
     try:
         return LeaseTable(made)

@@ -60,7 +60,10 @@ def find_checkout(root: str, git_folder: str) -> Checkout:
 
 
 def identity_of_url(url: str) -> str:
-    """Return the `host/path` of a repository's URL, which is the same for all protocols; "" for a local URL."""
+    """Return the identity in a repository's URL, the same for all protocols: `git@host:a/b.git` → `host/a/b`.
+
+    Return "" for a URL that is local, unknown, not printable or too long (`_MAX_IDENTITY`).
+    """
     match = _URL.fullmatch(url.strip()) or (None if "://" in url else _SCP.fullmatch(url.strip()))
     if match is None or _ONLY_HERE.fullmatch(match[1]):
         return ""
@@ -90,7 +93,7 @@ def _value(text: str) -> str:
 
 
 def _read(path: str) -> str:
-    """Return the start of a regular file; "" for other files, which could block or be endless."""
+    """Return the first `_MAX_CONFIG` bytes of a regular file; "" if it cannot be read, or is another kind of file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ class LeaseService:
     # -- lifecycle -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Read the leases that the last daemon has stored."""
+        """Read the leases that the last daemon has stored. If they cannot be read, report that and begin without."""
         try:
             self.table = LeaseTable(self._file.read())
         except (OSError, ValueError, LeaseError) as error:
@@ -114,8 +114,8 @@ class LeaseService:
     def take(self, wanted: Sequence[WantedLease], holder: Holder) -> tuple[list[Lease], list[Lease]]:
         """Take leases, all or none. Returns the taken leases and the conflicting ones; one of the lists is empty.
 
-        Taken leases survive a power failure once this returns. Raises `LeaseError`, or `MailUnreachable` for a full
-        disk.
+        Taken leases survive a power failure once this returns. Raise `LeaseError` if a pattern is invalid or there
+        would be too many leases, and `MailUnreachable` if they cannot be stored, for example on a full disk.
         """
         now = time()
         with self._lock:
@@ -139,7 +139,7 @@ class LeaseService:
         return self._valid(held.values(), time())
 
     def held_by(self, holder: Holder, wanted: Sequence[WantedLease]) -> list[Lease]:
-        """Return the leases of a holder's session on the wanted paths, which the new ones replace."""
+        """Return the leases that taking `wanted` would replace: of the holder's session, on the same paths."""
         same = {(wanted_lease.path, wanted_lease.folder) for wanted_lease in wanted}
         return [
             lease
@@ -159,7 +159,7 @@ class LeaseService:
             self._replace(self.table.without({lease.id for lease in leases}))
 
     def in_force(self) -> list[Lease]:
-        """Return the leases that have not expired and whose holders are alive, by path."""
+        """Return the leases that have not expired and whose holders are alive, sorted by path."""
         now = time()
         return sorted(self._valid(self.table.leases, now), key=lambda lease: (lease.title, lease.since))
 
@@ -191,7 +191,7 @@ class LeaseService:
         return self.agent_name(holder.session, holder.agent_id) or holder.name
 
     def agent_name(self, session: str, agent_id: str = "") -> str:
-        """Return the name of the agent of a session or subagent; "" if there is no agent yet. Never blocks."""
+        """Return the name of the agent of a session or, with `agent_id`, of a subagent; "" if unknown. Never blocks."""
         service = self._mail.service_within(0)
         agent = service.find_by_session(session, agent_id) if service is not None else None
         return agent.name if agent is not None else ""
@@ -214,7 +214,10 @@ class LeaseService:
         return current is not None and current.ended is not None
 
     def notify(self, lease: Lease, by_session: str, subject: str, text: str) -> None:
-        """Queue a message to the holder of a lease, at most one in ten minutes for each `by_session`."""
+        """Queue a message to the holder of a lease about what the session `by_session` does.
+
+        For each lease and session, only one message in ten minutes is queued.
+        """
         now, key = monotonic(), (lease.grant.id if lease.grant else lease.id, lease.since, by_session)
         last = self._notified.get(key)
         if last is not None and now - last < _NOTICE_INTERVAL:
@@ -273,7 +276,7 @@ class LeaseService:
                 self._errors.report(f"{name} could not be notified about a lease: {error}")
 
     def _address(self, service: MessageService, holder: Holder) -> str:
-        """Return the mail address of a holder; "" if it has ended."""
+        """Return the mail address of a holder; "" if it has ended or is unknown."""
         if holder.host:
             return self.name_of(holder)
         agent = USER if not holder.session else service.find_by_session(holder.session, holder.agent_id)
@@ -281,7 +284,10 @@ class LeaseService:
 
 
 def _processes_have_ended(session: Session) -> bool:
-    """Return whether all processes of a session have ended. Processes with an unknown start time are ignored."""
+    """Return whether all processes of a session have ended; `False` if none is known.
+
+    Processes with an unknown start time are ignored.
+    """
     processes = ((session.pid, session.pid_start), *session.others)
     known = [(pid, start) for pid, start in processes if pid and start]
     return bool(known) and len(dead_processes(known)) == len(known)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairlead.leases import Holder, Lease
 
     Decide = Callable[[Sequence[RemoteLease]], list[Lease]]
-    """Takes leases of other hosts, and returns those that conflict with the wanted ones."""
+    """A function that gets the leases of other hosts, and returns the ones that conflict with the wanted leases."""
 
 _NO_REPOSITORY = "it is in no git repository"
 
@@ -48,8 +48,8 @@ class TeamLeaseClient(Protocol):
         """Take leases on the relay. Returns the granted leases and the conflicting ones; one of the lists is empty.
 
         `replaced` has the grant ids of leases of this host that the new ones replace; `decide` finds the conflicts. The
-        granted leases stay on the relay until `finish_grant` is called, even if this host does not hold them. Raises
-        `RelayNeeded`.
+        granted leases stay on the relay until `finish_grant` is called, even if this host does not hold them. Raise
+        `RelayNeeded` if the relay cannot be used.
         """
 
     def finish_grant(self, wanted: Sequence[WantedLease]) -> None:
@@ -69,7 +69,7 @@ class TakeResult(NamedTuple):
     conflicts: list[Lease]
     """The conflicting leases of others. If there are any, no lease was taken."""
     why_local: dict[str, str]
-    """By title of a lease: the reason why it is for this host only."""
+    """Title of a lease for this host only → the reason; "" if that was requested."""
 
 
 class _LocatedLease(NamedTuple):
@@ -77,13 +77,14 @@ class _LocatedLease(NamedTuple):
 
     wanted: WantedLease
     checkout: Checkout | None
+    """`None` outside of a repository."""
 
     @property
     def is_shareable(self) -> bool:
         return self.checkout is not None and bool(self.checkout.project)
 
     def granted(self) -> WantedLease:
-        """Return the lease with a grant, which names its repository and its path there as all hosts know them.
+        """Return the wanted lease with a grant: the repository and the path in it, as all hosts know them.
 
         The end of the grant is set later, by the relay's clock.
         """
@@ -101,7 +102,8 @@ def take_leases(leases: LeaseService, wanted: Sequence[WantedLease], holder: Hol
     """Take leases, all or none.
 
     Leases on files of a repository are for the whole team, unless `local` is set; all others are for this host only.
-    Raises `LeaseError`, `RelayNeeded`, or `MailUnreachable` for a full disk.
+    Raise `LeaseError` if a pattern is invalid or there would be too many leases, `RelayNeeded` if the relay cannot be
+    used, and `MailUnreachable` if the leases cannot be stored.
     """
     team = leases.team
     if team is None:

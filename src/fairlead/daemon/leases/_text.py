@@ -72,7 +72,7 @@ def edited_too(path: str, name: str, at: float, now: float) -> str:
 
 
 def edited_after_you(path: str, name: str, at: float, now: float) -> str:
-    """Return the message to an agent that changed a file at `at`, which `name`, of another session, changes now."""
+    """Return the message to an agent that changed a file at `at`, when `name`, of another session, changes it now."""
     return (
         f"{one_line(name)} changes {one_line(path, _MAX_PATH)} in another session; you changed it {ago(at, now)}. "
         f"Read the file again before you go on with it. {_lease_advice(path, name)}"

@@ -59,7 +59,7 @@ class Observation(msgspec.Struct, frozen=True):
     """What the daemon has observed about a caller."""
 
     own: tuple[Session, ...] = ()
-    """The sessions of the nearest ancestor process of the caller that has sessions, the last active one last."""
+    """The sessions of the caller's nearest ancestor process with a session, the last active session last."""
     is_common: bool = False
     """Whether that process is also an ancestor of the daemon: the init process, or another that adopts orphans."""
     has_terminal: bool = False
@@ -76,6 +76,7 @@ class IdentifiedCaller(msgspec.Struct, frozen=True):
     agent: Agent
     """The agent on whose behalf the caller acts."""
     how: Literal["process", "terminal", "session id", "program"]
+    """What identified the caller: its process, its terminal, the session id that it names, or nothing (`program`)."""
 
     @property
     def is_person(self) -> bool:
@@ -117,7 +118,10 @@ def _ids(own: tuple[Session, ...]) -> dict[str, Session]:
 
 
 def _in_session(service: MessageService, observed: Observation, claim: Claim) -> Agent:
-    """Return the agent of a command below the process of a session, which is the session's agent or a subagent."""
+    """Return the agent for a command below the process of a session: the session's agent or one of its subagents.
+
+    Raises `NotYours` if the caller claims to be another agent, or if several agents may run the command.
+    """
     own = observed.own
     ids = _ids(own)
     if claim.session and claim.session not in ids:
@@ -237,7 +241,7 @@ class ShellCalls(EventExtension):
 
     A session and its subagents share one process, but not their calls. For each call the client starts a shell directly
     below its own process, with the command on the shell's command line. So the calls that match this command line tell
-    which agents may run it. A call is added before the event is answered, because the call begins after that.
+    which agents may run the command. A call is added before the event is answered, because the call begins after that.
     """
 
     kind = "contributor"
@@ -290,8 +294,8 @@ class ShellCalls(EventExtension):
         """Return which agents may have started a shell: ids of subagents, and "" for a main session.
 
         `read_command_line` returns the command line of the shell; it is called only if `sessions`, given by their ids,
-        have running calls. The longest of their commands that the line contains count. If it contains none, returns ""
-        and `working`, the ids of subagents with running shell calls.
+        have running calls. Of the calls whose command is in that line, only those with the longest command count. If
+        there are none, returns "" and `working`, the ids of subagents with running shell calls.
         """
         names = set(sessions)
         with self._lock:

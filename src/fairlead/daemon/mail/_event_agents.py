@@ -82,7 +82,7 @@ class EventAgents:
         return True
 
     def _continue_agent(self, service: MessageService, session: Session) -> None:
-        """Move to this session the agent that was in the same process before one or several /clear."""
+        """Move the agent that was in the session's process, before one or several /clear, to the session."""
         for name in reversed(session.previous):
             before, agent = self._tracker.known(name), service.find_by_session(name)
             if before is None or before.end_reason != "clear":
@@ -102,9 +102,10 @@ class EventAgents:
         *,
         is_start: bool = False,
     ) -> Agent:
-        """Return the agent of a session, or with `agent_id` of its subagent; create or revive it if necessary.
+        """Return the agent of a session, or of its subagent if `agent_id` is not empty; create or revive it if needed.
 
-        The project of `folder` becomes that of the session's agents, unless `folder` is empty.
+        The project of `folder` becomes that of the session's agents, unless `folder` is empty. `is_start` is as in
+        `MessageService.ensure_agent`.
         """
         agent = service.ensure_agent(
             session, agent_id=agent_id, agent_type=agent_type, project=project_of(folder), is_start=is_start

@@ -72,7 +72,7 @@ class IdlePolicy:
         return idle_settings(context.event, context.policy, context.request.env)
 
     def may_stay(self, agent: Agent, context: EventContext) -> bool:
-        """Return whether an agent may wait for mail after a stop, without reading a file. True if that is not known."""
+        """Return whether an agent may wait for mail after a stop; True if that is not known without reading a file."""
         if self._mail.stay_of(agent) != "no":
             return True
         try:
@@ -93,8 +93,8 @@ class IdlePolicy:
     ) -> HookOutput | None:
         """Show queued mail, and return the block that keeps the agent from stopping.
 
-        Returns `None` if there is no mail, or if it is held because of the turn limits. `showing` is the id of the
-        showing, by default the id of the event.
+        Returns `None` if there is no mail, or if it is held because of the turn limits. A showing counts as an
+        automatic turn. `showing` is the id of the showing, by default the id of the event.
         """
         agent = self._mail.agents.of_event(service, event, context.request)
         settings = self.settings(context)
@@ -124,7 +124,7 @@ class IdlePolicy:
             self.turns.release(agent.id)
 
     def wait_starter(self, event: Stop, context: EventContext) -> StartWait | None:
-        """Return the function that starts the agent's wait, given the reply to its stop; `None` if it does not wait."""
+        """Return a function that takes the reply to a stop and starts the agent's wait; `None` if it does not wait."""
         if self.settings(context).stay != "always":
             return None
         return lambda reply: self._start(event, context, reply.stdout)
@@ -132,8 +132,9 @@ class IdlePolicy:
     def resume(self, payload: bytes, request: HookRequest, stdout: bytes, *, wakes: bool = False) -> HookReply:
         """Continue an event that another process has decided, or whose wait was interrupted. Called in a thread.
 
-        The mail that was shown at it is queued again first. Then shows mail or starts the wait. `stdout` is the output
-        that must be printed in any case. With `wakes`, continues the wait of a wake hook.
+        Mail that was shown at the event is queued again first. Then shows mail or starts the wait; at an event other
+        than `Stop`, the reply is an error. `stdout` is the output that must be printed in any case. With `wakes`,
+        continues the wait of a wake hook instead.
         """
         event = client_named(request.client).parse(payload, request.event)
         service, output = self._mail.service_within(_OPEN_TIMEOUT), None
@@ -159,7 +160,8 @@ class IdlePolicy:
         """Start the wait of a wake hook, and return the reply with its token.
 
         At a `Stop`, the hook gets a wait only if `mail.stay` is `wake`. At other events, the wait checks that. A client
-        without a terminal (`-p`, the SDK) waits for this hook, too, and would never end, so it gets no wait.
+        without a terminal (`-p`, the SDK) waits for this hook, too, and would never end, so it gets no wait. The
+        reply is an error at an event that has no wake hook.
         """
         client = client_named(request.client)
         event = client.parse(payload, request.event)
@@ -346,7 +348,7 @@ def _policy(event: Event, request: HookRequest) -> PolicyContext:
 
 
 def _showing(request: HookRequest) -> str:
-    """Return the id of a showing after the reply to the event itself."""
+    """Return the id for a showing after the event's own reply: a new id if there are receipts, else the event's."""
     return unique_showing(request.id) if request.receipts else request.id
 
 

@@ -66,14 +66,14 @@ class MailCall(msgspec.Struct, frozen=True):
     service: MessageService
     caller: IdentifiedCaller
     sessions: Callable[[str], Session | None]
-    """Returns the session with an id."""
+    """Returns the session with an id; None if there is none."""
     tasks: TaskLists
     now: float
     """The Unix time of the call."""
     message: int = 0
     """The id of the message in the path; 0 if there is none."""
     withheld: Callable[[int, Message | None], str] = lambda *_: ""
-    """Returns why the mail of the agent with an id, or a message to it, is withheld; "" if it is not."""
+    """Called with an agent's id: returns why its mail, or the message to it, is withheld; "" if it is not."""
     is_listening: Callable[[int], bool] = bool
     """Returns whether the agent with an id was waiting for mail when the operation was called."""
     team: TeamView | None = None
@@ -139,7 +139,10 @@ def reply(call: MailCall, request: documents.ReplyRequest) -> dict[str, Any]:
 
 
 def inbox(call: MailCall, request: documents.InboxRequest) -> dict[str, Any]:
-    """Return a page of the inbox, or of the messages that match a search, newest first."""
+    """Return a page of the inbox, or of the messages that match a search, newest first.
+
+    `more` in the result is the `before` of the next page; 0 if there is none.
+    """
     rows = _searched(call, request) if request.search else _received(call, request)
     unread = _counts(call).unread
     more = rows[request.limit - 1]["id"] if len(rows) > request.limit else 0
@@ -147,7 +150,7 @@ def inbox(call: MailCall, request: documents.InboxRequest) -> dict[str, Any]:
 
 
 def _received(call: MailCall, request: documents.InboxRequest) -> list[dict[str, Any]]:
-    """Return the messages of the requested sender, at least one more than a page has if there are that many."""
+    """Return received messages of the requested sender: a page and at least one more, if there are that many."""
     rows: list[dict[str, Any]] = []
     before, wanted = request.before, request.sender.lower()
     size = _PAGE if wanted else request.limit + 1
@@ -175,7 +178,10 @@ def _searched(call: MailCall, request: documents.InboxRequest) -> list[dict[str,
 
 
 def poll(call: MailCall, request: documents.PollRequest, started: float, take: Take) -> dict[str, Any]:
-    """Mark the queued mail as shown with `take`, and return it. `started` is its start on the monotonic clock."""
+    """Mark the queued mail as shown with `take`, and return it.
+
+    `started` is when the poll began, by the monotonic clock.
+    """
     messages, left = take(call.service, call.agent, "poll", request.id)
     text = session_context if request.format == "context" else stop_reason
     return {
@@ -281,7 +287,10 @@ def show_identity(call: MailCall, _: documents.MailRequest) -> dict[str, Any]:
 
 
 def identity(call: MailCall, request: documents.IdentityRequest) -> dict[str, Any]:
-    """Rename the caller's agent, or save its status. Return its name, saved status and identity text in any case."""
+    """Rename the caller's agent, or save its status. Return its name, saved status and identity text in any case.
+
+    Raises `NoSuchAgent` if the agent to rename or to save belongs to no session.
+    """
     service, agent = call.service, call.agent
     if request.action != "restore" and not agent.session:
         raise NoSuchAgent(

@@ -80,14 +80,14 @@ class Receipts:
         return "printed" if showing in self._opened else "unknown"
 
     def close(self, showing: str) -> None:
-        """Delete the file of a receipt. Does nothing if there is none."""
+        """Delete the file of a receipt, and forget its showing. Does nothing if there is none."""
         self._opened.pop(showing, None)
         for ending in ("", PRINTING):
             with suppress(OSError):
                 os.unlink(f"{self._folder}/{showing}{ending}")
 
     def of_event(self, event_id: str) -> list[str]:
-        """Return the ids of an event's showings for which no receipt was given, including those of earlier daemons."""
+        """Return the ids of an event's showings that still have no receipt, even if an earlier daemon made them."""
         return [name for name in self._names() if name.partition(".")[0] == event_id]
 
     def abandoned(self) -> list[str]:
@@ -116,7 +116,7 @@ class Receipts:
 
 
 def reader_pid(event_id: str) -> int:
-    """Return the pid of the launcher, which is at the end of its event id; 0 if there is none."""
+    """Return the launcher's pid, which is the hexadecimal end of its event id: `6a3f-1f` → 31; 0 if there is none."""
     start, dash, pid = event_id.partition(".")[0].rpartition("-")
     try:
         number = int(pid, 16)

@@ -203,7 +203,7 @@ class MailService:
     # -- access ----------------------------------------------------------------------------------------
 
     async def service(self) -> MessageService:
-        """Return the message service. Waits for some seconds if it is being opened. Raises `MailUnreachable`."""
+        """Return the message service. Waits for some seconds if it is being opened, then raises `MailUnreachable`."""
         service = await self.opened()
         if service is None:
             raise MailUnreachable(f"the mail cannot be reached: {self._why_unavailable}")
@@ -307,13 +307,11 @@ class MailService:
         *,
         urgent_only: bool = False,
     ) -> tuple[list[Message], Left]:
-        """Mark queued mail of an agent as shown. Returns the messages, and how many are still queued.
+        """Mark queued mail of an agent as shown, and return the messages and how many more are queued.
 
-        If these are too many, they are marked as shown, too, and a `QueueSummary` is returned instead of their number:
-        not at polls, which return mail page by page.
-
-        `showing` is the id of this showing. `pid` is that of the reader, whose receipt is then expected: 0 if it is not
-        known, `None` if the reader gives no receipts. Raises `MailUnreachable` if the receipt's file cannot be created.
+        If more than the next event could show, they are marked as shown, too, and a `QueueSummary` is returned instead
+        of their number, except at polls. `showing` is the id of this showing, `pid` that of its reader: 0 if not known,
+        `None` if it gives no receipt. Raises `MailUnreachable` if the receipt's file cannot be created.
         """
         if not service.queued_count(agent, urgent_only=urgent_only):
             return [], 0
@@ -351,7 +349,7 @@ class MailService:
     def requeue_unprinted(self, service: MessageService, showing: str) -> int:
         """Queue the mail of a showing again unless its receipt says that it was printed. Return how many deliveries.
 
-        Call it after the reader has ended.
+        Closes the receipt. Call it after the reader has ended.
         """
         state = self.receipts.state(showing)
         requeued = 0 if state == "printed" else service.requeue(showing, may_repeat=state == "printing")
@@ -361,7 +359,7 @@ class MailService:
     def requeue_all(self, service: MessageService, event_id: str) -> int:
         """Queue all mail again that was shown at an event, because its reader reports that it printed nothing.
 
-        Returns the number of deliveries.
+        Closes the receipts, and returns the number of deliveries.
         """
         requeued = 0
         for showing in {event_id, *self.receipts.of_event(event_id)}:

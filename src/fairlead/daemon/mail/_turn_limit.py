@@ -39,7 +39,7 @@ class AgentTurns(msgspec.Struct):
     times: list[float] = []
     """The Unix times of the turns within the last hour."""
     threads: dict[int, int] = {}
-    """The number of turns by the id of the thread, the last one that caused a turn last."""
+    """The number of turns by thread id. The thread that caused the latest turn is the last one."""
     withheld: str = ""
     """The reason why mail is withheld; empty if it is not."""
     is_stopped: bool = False

@@ -83,8 +83,8 @@ class AttentionNotifier:
     ) -> None:
         """Use a feed of sessions.
 
-        `file` is the name of the file in the state folder that lists what was sent. Without `by_channels`, the user is
-        notified on the desktop only.
+        `file` is the name of the file in the state folder that lists the sent notifications. Without `by_channels`, the
+        user is notified on the desktop only.
         """
         self._tracker = sessions
         self._errors = errors
@@ -130,7 +130,11 @@ class AttentionNotifier:
         return self._can_notify and self._log.pending_count > 0
 
     def status(self) -> dict[str, Any]:
-        """Return how many sessions need the user, and how many notifications were sent or deferred."""
+        """Return the fields of the daemon's status that are about notifications.
+
+        `waiting` is the number of sessions that need the user, `held` that of sessions with a deferred notification,
+        `told` that of sent notifications. `can_tell` says whether the user can be notified now.
+        """
         counts = {"waiting": self._log.waiting_count, "held": self._log.deferred_count(time()), "told": self._count}
         return {**counts, "can_tell": self._can_notify}
 

@@ -16,7 +16,7 @@ Facts: TypeAlias = "tuple[list[ClientSessionFile], list[Process]]"
 
 
 def collect_facts(processes: set[Process]) -> Facts:
-    """Return the clients' session files, and those of the processes that have ended.
+    """Return the session files of all clients, and a list of those `processes` that have ended.
 
     For a thread, because it reads files.
     """

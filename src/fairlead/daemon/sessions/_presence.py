@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AWAY_AFTER = 600.0
 """Seconds after which a user who was not seen counts as away."""
 _SAVE_INTERVAL = 60.0
-"""Seconds between two writes of the file. So much is lost if the daemon is killed."""
+"""Seconds between two writes of the file. If the daemon is killed, the times of at most this period are lost."""
 
 
 class _Saved(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Presence(EventExtension):
             self._seen, self._left, self._saved = saved.seen, saved.left, saved.seen
 
     def left_at(self, now: float) -> float:
-        """Return when the user left.
+        """Return the Unix time at which the user left; 0 if that is not known.
 
         If the user is away, this is when they were last seen; if not, when they were last seen before their latest
         absence.

@@ -11,7 +11,7 @@ from fairlead.sessions import CostEntry
 
 
 class SavedState(msgspec.Struct, frozen=True):
-    """The registry as bytes, and the position in the journal that it includes."""
+    """The saved sessions and costs, with the position in the journal up to which they are saved."""
 
     position: Position
     registry: msgspec.Raw
@@ -27,7 +27,7 @@ def read_saved_state() -> SavedState:
 
 
 def write_saved_state(state: SavedState) -> None:
-    """Replace the file at once. Raise `OSError` if that fails, and `FairleadError` if there is no state folder."""
+    """Replace the file in one step. Raise `OSError` if that fails, and `FairleadError` if there is no state folder."""
     write_private(_file(), msgspec.json.encode(state))
 
 

@@ -42,7 +42,7 @@ class SubagentTokenUsage:
     async def run_forever(self) -> None:
         """Read the transcripts of ended subagents every second.
 
-        While a stream of changes is open, also read running ones'.
+        While a stream of changes is open, also read those of running subagents.
         """
         while True:
             await asyncio.sleep(_TICK)
@@ -81,7 +81,10 @@ class SubagentTokenUsage:
                 self._complete.add(name)
 
     def _subagents_to_read(self, *, also_running: bool) -> dict[str, Session]:
-        """Return the subagents whose transcripts may have text that was not read yet, by id."""
+        """Return the subagents whose transcripts may have text that was not read yet, by id.
+
+        With `also_running`, these include all that are running.
+        """
         subagents = {session.id: session for session in self._tracker.subagents()}
         self._complete.intersection_update(subagents)
         return {
@@ -92,7 +95,10 @@ class SubagentTokenUsage:
 
 
 def _with_percent(usage: Usage, root: Session) -> Usage:
-    """Return the usage with the fill of the context window, if the main session has the same model and a known size."""
+    """Return a subagent's usage with `context_percent`, how full its context window is.
+
+    Return it unchanged unless the main session has the same model, and the size of that session's window is known.
+    """
     main = root.usage
     if main is None or not main.context_window or main.model != usage.model or usage.context_tokens is None:
         return usage

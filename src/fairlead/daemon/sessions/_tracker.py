@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MAX_REPLAYED = 20_000
 """Records that are applied at the start if no saved state says where to begin."""
 _REPLAYED_AT_ONCE = 64 * 1024
-"""If no more bytes of the journal are new, they are applied before the first event is answered, else later."""
+"""If the journal has at most this many new bytes, they are applied before the first event is answered, else later."""
 _CHUNK_SIZE = 40
 """The number of records that are applied before the event loop can do something else."""
 _APPLY_DELAY = 0.01
@@ -238,6 +238,7 @@ class SessionTracker(EventExtension):
 
         `began` is the Unix time at which the client's process that reports the usage started; 0 if that is not known.
         `caller` is the process that has sent the report: the client, or a shell between the client and the launcher.
+        A change of the cost is written to the journal.
         """
         self.apply_queued()
         known = self._registry.by_id.get(session.id, session)
@@ -259,10 +260,10 @@ class SessionTracker(EventExtension):
         return self._registry.by_id[session.id]
 
     def _add_cost(self, report: CostRecord, previous: tuple[str, ...]) -> None:
-        """Write what a session has cost since its last report to the journal, and add it.
+        """Write to the journal what a session has cost since its last report, and then add it to `costs`.
 
         If it cannot be written, it is not added, and the next report includes it. While the journal is replayed, the
-        report waits.
+        report waits. `previous` are the earlier ids of the session.
         """
         if self._replay_to is not None:
             self._unmeasured.append((report, previous))
@@ -353,9 +354,9 @@ class SessionTracker(EventExtension):
         return first, tuple(map(public_session, sorted(sessions, key=lambda s: (s.ended is None, s.last_activity))))
 
     def last_replaced(self, process: Process) -> Session | None:
-        """Return the session of a process that another one has replaced last; `None` if there is none or it takes 2 s.
+        """Return the session of a process that was replaced last by another session; `None` if there is none.
 
-        For a thread, because it waits for the event loop.
+        For a thread, because it waits for the event loop: return `None` also if this takes more than 2 seconds.
         """
         if self._loop is None:
             return self._find_replaced(process)

@@ -81,7 +81,10 @@ class StoreServer:
         self._send_progress()
 
     def _receive(self, seconds: float) -> bool:
-        """Wait up to `seconds` for requests, and handle them. Return whether to continue."""
+        """Wait up to `seconds` for requests, and handle them. Return `False` if the daemon requests the end.
+
+        If the daemon is gone, end the process.
+        """
         if not select.select([self._connection], [], [], seconds)[0]:
             return True
         messages = self._messages.receive()

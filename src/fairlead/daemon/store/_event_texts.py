@@ -70,7 +70,10 @@ def _text_of(client: Client, event: Event) -> tuple[TextKind, str] | None:
 
 
 def call_text(client: Client, event: Event) -> tuple[TextKind, str]:
-    """Return the command or the file of a tool call, or else a summary of its input."""
+    """Return the kind and the text of a tool call: `command` or `file` with that, or else `call` with a summary.
+
+    The text is "" if the event has no input.
+    """
     tool, given = getattr(event, "tool_name", ""), getattr(event, "tool_input", None)
     if not isinstance(given, dict):
         return "call", ""

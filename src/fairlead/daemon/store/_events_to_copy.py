@@ -60,7 +60,10 @@ def find_events_to_copy(
 def count_events_to_copy(
     journal: Journal, after: Position, *, blocked_only: bool, keep_bytes: int
 ) -> EventsToCopyCount:
-    """Return the number of events to copy after a position, up to about `keep_bytes` before the end of the journal."""
+    """Return the number of events to copy after a position, up to about `keep_bytes` before the end of the journal.
+
+    With `blocked_only`, only blocked events count. The result also has the position up to which was counted.
+    """
     position, count = after, 0
     left = journal.size_after(after) - keep_bytes
     for at, record in journal.read(after):

@@ -35,7 +35,7 @@ class SessionEvents(msgspec.Struct, frozen=True, tag=True):
 
 
 class SessionEvent(msgspec.Struct, frozen=True):
-    """An event, and the results of its commands; `None` if it had none, or they are not known yet.
+    """An event, and the results of its commands. `commands` is `None` if it had none, or they are not known yet.
 
     It has the fields of `StoredEvent`, which the daemon does not import because it would import the store.
     """
@@ -109,7 +109,7 @@ class Retain(msgspec.Struct, frozen=True, tag=True):
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """Asks the process to store for at most a second what the journal has in addition, and to exit."""
+    """Asks the process to exit, after it has stored further records of the journal for at most a second."""
 
 
 Query: TypeAlias = SessionEvents | HasEvent | FindHistory | FindSession | Summarize | CopyEvents | CountEventsToCopy
@@ -118,7 +118,7 @@ Request: TypeAlias = Query | Retain | Finish
 
 
 class StoreAnswer(msgspec.Struct, frozen=True, tag=True):
-    """The answer to a request, by its number."""
+    """The answer to the request with a number, as JSON."""
 
     number: int
     value: msgspec.Raw

@@ -122,15 +122,18 @@ class StoreProcess:
             return []
 
     def find_history(self, query: HistoryQuery) -> HistoryPage:
-        """Return a page of the history, empty if the store cannot be read. Raise `StoreUnavailable`."""
+        """Return a page of the history, empty if the store cannot be read.
+
+        Raise `StoreUnavailable` if the process does not answer in time.
+        """
         answer = self._ask(lambda number: FindHistory(number, query))
         return msgspec.json.decode(self._wait(answer), type=HistoryPage)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the session with this id, or at most two whose ids start with it: two mean that it is ambiguous.
+        """Return the session whose id is or starts with `session`; two of them if several do, none if none does.
 
-        A single one includes its last `limit` events; for earlier ones, pass its `next` as `before`. Raise
-        `StoreUnavailable`.
+        A single session includes its last `limit` events; for earlier events, pass its `next` as `before`. Raise
+        `StoreUnavailable` if the process does not answer in time.
         """
         answer = self._ask(lambda number: FindSession(number, session, limit, before))
         return msgspec.json.decode(self._wait(answer), type=list[SessionHistory])
@@ -138,14 +141,15 @@ class StoreProcess:
     def summarize(self, since: float) -> AbsenceSummary:
         """Return a summary of the events since a Unix time, without ended and waiting sessions.
 
-        Raise `StoreUnavailable`.
+        Raise `StoreUnavailable` if the process does not answer in time.
         """
         return msgspec.json.decode(self._wait(self._ask(lambda number: Summarize(number, since))), type=AbsenceSummary)
 
     def events_to_copy(self, after: Position, *, blocked_only: bool, limit: int) -> CopyBatch:
-        """Return the next events to copy after a position for the history of the team. Raise `StoreUnavailable`.
+        """Return the next events to copy after a position for the history of the team.
 
-        With `blocked_only`, only blocked events are copied. At most `limit` records are read.
+        With `blocked_only`, only blocked events are copied. At most `limit` records are read. Raise `StoreUnavailable`
+        if the process does not answer in time.
         """
         answer = self._ask(lambda number: CopyEvents(number, after, blocked_only, limit))
         return msgspec.json.decode(self._wait(answer), type=CopyBatch)
@@ -153,7 +157,7 @@ class StoreProcess:
     def count_events_to_copy(self, after: Position, *, blocked_only: bool, keep_bytes: int = 0) -> EventsToCopyCount:
         """Return the number of events to copy after a position, up to about `keep_bytes` before the end of the journal.
 
-        Raise `StoreUnavailable`.
+        Raise `StoreUnavailable` if the process does not answer in time.
         """
         answer = self._ask(lambda number: CountEventsToCopy(number, after, blocked_only, keep_bytes))
         return msgspec.json.decode(self._wait(answer), type=EventsToCopyCount)

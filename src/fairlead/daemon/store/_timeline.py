@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"})
 _MAX_SHOWN = 400
-"""Characters of a text."""
+"""The maximum number of characters of an entry's text."""
 
 
 def timeline_entry(stored: StoredEvent) -> TimelineEntry:
-    """Return an event as an entry of a timeline. It has the verdict after the event's commands, if that is known."""
+    """Return an event as an entry of a timeline, with the verdict after the event's commands if that is known."""
     record, commands = stored.event, stored.commands
     return TimelineEntry(
         at=record.at,

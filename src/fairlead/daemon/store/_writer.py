@@ -90,8 +90,8 @@ class StoreWriter:
     def write_batch(self, size: int = BATCH_SIZE) -> bool:
         """Write up to `size` records to the store, and delete old events when it is time.
 
-        Return whether there may be more. Raise no errors: they are reported, and for some time after one nothing is
-        written and `False` returned.
+        Return whether there may be more. Errors are not raised, but reported; for some time after an error, write
+        nothing and return `False`.
         """
         if monotonic() < self._not_before:
             return False
@@ -124,9 +124,9 @@ class StoreWriter:
             return HistoryPage(since=query.since)
 
     def history_of(self, session: str, limit: int, before: str) -> list[SessionHistory]:
-        """Return the session with this id, or at most two whose ids start with it: two mean that it is ambiguous.
+        """Return the session whose id is or starts with `session`; two of them if several do, none if none does.
 
-        A single one includes its last `limit` events; for earlier ones, pass its `next` as `before`.
+        A single session includes its last `limit` events; for earlier events, pass its `next` as `before`.
         """
         try:
             store = self._opened()

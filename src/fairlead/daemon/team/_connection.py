@@ -72,6 +72,7 @@ class TeamConnection:
         self._outgoing = OutgoingPackets(relay, service, roster, log)
         self._incoming = IncomingPackets(relay, service, roster, directory, notices, log, answers)
         self._published: dict[SnapshotKind, tuple[bytes, float]] = {}
+        """By kind: the digest of the snapshot that was published last, and when it was last compared."""
         self._read_all_at = self._read_registry_at = self._read_snapshots_at = 0.0
         self._pruned_at = monotonic()
         self._is_registry_due = self._are_snapshots_due = True

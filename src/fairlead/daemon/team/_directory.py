@@ -33,7 +33,7 @@ class TeamDirectory:
         self.members: dict[str, RemoteHost] = {}
         """By host id. Only members are in it."""
         self.names: dict[str, str] = {}
-        """By host id, of members and of all other hosts that were ever listed."""
+        """By host id: the name of each member, and of each other host that was ever listed."""
         self.unacknowledged: dict[str, tuple[int, float]] = {}
         """By host id: the number of packets that it has not acknowledged, and the time of the oldest."""
         self.noted = self.counted = 0

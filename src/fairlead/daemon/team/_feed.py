@@ -27,6 +27,7 @@ class TeamFeed:
         self._directory = directory
         self._log = log
         self.revision = 0
+        """Increases with every change."""
         self._changed = asyncio.Event()
         self._is_closed = False
         self._listed: set[tuple[str, float]] = set()

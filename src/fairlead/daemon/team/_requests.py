@@ -29,16 +29,19 @@ class ConnectionRequests:
         return self._queue.empty()
 
     def put(self, work: Callable[[TeamConnection], T]) -> Future[T]:
-        """Add a request, from any thread. The future has its result, or its error.
+        """Add a request, from any thread. The future gets the result of `work`, or its error.
 
-        The error is `RelayUnreachable` if there is no connection, or if it was lost meanwhile.
+        The error is `RelayUnreachable` if there is no connection, or if the connection was lost meanwhile.
         """
         done: Future[T] = Future()
         self._queue.put((work, done))
         return done
 
     def execute_all(self, connection: TeamConnection) -> None:
-        """Execute all requests, in the thread of the team. Raises `RelayUnreachable` if the connection was lost."""
+        """Execute all requests, in the thread of the team. The error of a request is set in its future.
+
+        A `RelayUnreachable`, and an error that is not expected, is also raised. The next requests then stay queued.
+        """
         for work, done in self._take():
             try:
                 done.set_result(work(connection))

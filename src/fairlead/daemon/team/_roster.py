@@ -105,7 +105,7 @@ class Roster:
         return known.name if known is not None else host[:8]
 
     def others(self, state: HostState) -> list[Host]:
-        """Return the other hosts in a state, by name."""
+        """Return the other hosts in a state, sorted by name."""
         own = self.membership.host
         hosts = [other for other in self.hosts.values() if other.id != own and self.trust.state_of(other) == state]
         return sorted(hosts, key=lambda host: host.name)

@@ -120,9 +120,10 @@ class TeamService:
         self._requests = ConnectionRequests()
         self._stopping = Flag()
         self._woken = Flag()
-        """Set when another thread has something for this one to do."""
+        """Set when another thread has something for the thread of the team to do."""
         self._has_changes = self._is_urgent = False
         self._seen: tuple[int, frozenset[int], frozenset[str]] = (-1, frozenset(), frozenset())
+        """At the last check: the tracker's revision, the agents that wait for mail, and the ids of the questions."""
         self._asked: frozenset[tuple[str, float]] = frozenset()
         """The sessions that need the user, and since when."""
         self._thread = Thread(target=self._run, name="team", daemon=True)
@@ -196,7 +197,7 @@ class TeamService:
         return await asyncio.to_thread(work, service)
 
     async def post(self, target: str, kind: str, body: bytes) -> None:
-        """Put a packet into the outbox, and wake the thread that sends it. Raises `MailError`."""
+        """Put a packet into the outbox, and wake the thread that sends it. Raises `MailError` if that fails."""
         await self.with_mail(lambda service: service.team.post(target, kind, body))
         self._on_outgoing()
 
@@ -234,7 +235,10 @@ class TeamService:
         return are_notified
 
     def delete_membership(self) -> None:
-        """Stop both threads, bounce messages to other hosts, and delete the membership of this host."""
+        """Stop both threads, bounce messages to other hosts, and delete the membership of this host.
+
+        Leases of the team become local, and the cached leases and history are deleted.
+        """
         self.close()
         service = self._mail.service_within(_MAIL_TIMEOUT)
         if service is not None:

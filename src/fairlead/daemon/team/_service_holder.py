@@ -88,7 +88,7 @@ class TeamServiceHolder:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the daemon must keep running: there are running sessions, or unacknowledged packets."""
+        """Whether a team keeps the daemon running: there are running sessions, or unacknowledged packets."""
         return self.service is not None and self.service.is_needed
 
     def status(self) -> dict[str, Any]:

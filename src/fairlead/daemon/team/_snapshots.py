@@ -37,6 +37,7 @@ class AgentStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     project: str = ""
     reach: DeliveryTime = "at its next prompt"
+    """When the agent is shown a message that is sent now."""
     presence: Presence = "offline"
     doing: str = ""
     """The state of its session, in one word."""
@@ -71,7 +72,7 @@ class SessionsBody(msgspec.Struct, frozen=True, kw_only=True):
     questions: list[msgspec.Raw] = []
     """The questions that can be answered on other hosts."""
     answers: bool | list[str] = False
-    """The setting `team.answers`: all hosts, no host, or the names of hosts on which they can be answered."""
+    """The setting `team.answers`: the names of the hosts that can answer; `True` for all hosts, `False` for none."""
 
 
 class RemoteHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class RemoteHost(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Question, ...] = ()
     answers: bool | list[str] = False
     at: float = 0.0
-    """The time at which the relay received the last one, by this host's clock."""
+    """The time at which the relay received the last snapshot, by this host's clock."""
 
     def takes_answers_of(self, host: str) -> bool:
         """Return whether a person on another host can answer questions of this remote host."""
@@ -183,10 +184,10 @@ def read_agents(body: bytes) -> AgentStatuses:
 
 
 def read_sessions(body: bytes, host: str, shift: float, before: RemoteHost) -> RemoteHost:
-    """Return `before` with the sessions and questions of a snapshot `sessions`.
+    """Return `before` with the sessions and questions of a snapshot `sessions` instead of its own.
 
-    Sessions that this version cannot decode are left out. `shift` is how many seconds the clock of that host is
-    behind this host's.
+    Sessions that this version cannot decode are left out. `host` is the name of the host that published the snapshot,
+    `shift` how many seconds its clock is behind this host's.
     """
     try:
         decoded = msgspec.json.decode(body, type=SessionsBody)
@@ -223,7 +224,7 @@ def _shifted(session: Session, shift: float) -> Session:
 
 
 def digest(body: bytes) -> bytes:
-    """Return a hash that changes with a body."""
+    """Return the SHA-256 of a body, by which a change is recognized."""
     return hashlib.sha256(body).digest()
 
 

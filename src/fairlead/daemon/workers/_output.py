@@ -26,7 +26,10 @@ class WorkerOutput:
 
     @contextmanager
     def open(self) -> Iterator[int]:
-        """Yield the file descriptor for the output of a worker that is started within the block."""
+        """Yield a file descriptor for a worker to write to, and close it afterwards. A thread reads what is written.
+
+        Start the worker within the block.
+        """
         reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
         self._thread = Thread(target=self._read, args=(reading,), name="hook-output", daemon=True)
         self._thread.start()

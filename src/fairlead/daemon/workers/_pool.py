@@ -65,7 +65,8 @@ class HookWorkers:
     def ask(self, group: HookGroup, ask: EventRequest) -> EventReply:
         """Ask the worker of a group about an event. Raises `HookWorkerError` if there is no answer.
 
-        The reply is empty if the group has no hook for the event. Waits until the hooks have answered.
+        The reply is empty if the group has no hook for the event. Waits until the hooks have answered. If the hooks of
+        another event may have ended the worker, ask once more in a process of its own.
         """
         key = _key(group)
         loaded = self._loaded.get(key)
@@ -128,7 +129,10 @@ class HookWorkers:
         return slot
 
     def _worker(self, slot: _Slot, group: HookGroup, request: LoadRequest, key: tuple[object, ...]) -> WorkerProcess:
-        """Return the worker of a slot. If it is missing or has outdated files, a new one is started."""
+        """Return the worker of a slot. If there is none, or it has ended, is stuck, outdated or at a limit, start one.
+
+        Its hooks are stored below `key`. Raise `HookWorkerError` if the worker cannot be started.
+        """
         worker = slot.worker
         if worker is not None and self._is_usable(worker, request):
             return worker

@@ -63,7 +63,7 @@ def _how_to_run(run: HookRunFacts) -> str:
 
 
 def _problem(run: HookRunFacts) -> str:
-    """Return why the client would not accept the answer; "" if it would."""
+    """Return why the client would not accept the answer of a hook; "" if it would."""
     if run.error:
         return run.error
     message = run.stderr.decode(errors="replace").strip()

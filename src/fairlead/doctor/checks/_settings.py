@@ -187,7 +187,10 @@ def check_files(facts: Facts) -> Iterator[Finding]:
 
 
 def check_gate(facts: Facts) -> Iterator[Finding]:
-    """Yield findings about hooks of ours that a later entry keeps from blocking on failure: the last entry applies."""
+    """Yield findings about our hooks that block on failure, if a later entry with the same command line does not.
+
+    The client applies the last such entry.
+    """
     events = client_named(facts.client.name).installer.EVENTS
     last: dict[tuple[str, ...], InstalledHook] = {}
     blocking: dict[tuple[str, ...], InstalledHook] = {}

@@ -164,7 +164,7 @@ def _check_trust(files: Sequence[FileTrust]) -> Iterator[Finding]:
 
 
 def _check_hooks(policy: PolicyFacts) -> Iterator[Finding]:
-    """Yield findings about hook files: those that run, and those that deny events because they are not trusted."""
+    """Yield findings about hook files: which run, and which deny events because they are missing or not trusted."""
     trusted = [hook.file for hook in policy.hooks if hook.state == "trusted"]
     if trusted:
         yield ok("policy.hooks", f"hooks of your own, as you trusted them: {' and '.join(trusted)}")
@@ -177,7 +177,7 @@ def _check_hooks(policy: PolicyFacts) -> Iterator[Finding]:
 
 
 def _removal(hook: HookFileState, policy: PolicyFacts) -> str:
-    """Return the command that takes a hook file out of its policy, with a `cd` if that is not the nearest policy."""
+    """Return the command that takes a hook file out of its policy, after a `cd` if another policy is nearer."""
     if hook.policy == policy.user_wide:
         return f"fairlead hooks remove --user {quote(hook.file)}"
     nearest = next((file for file in policy.files if file != policy.user_wide), None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DaemonState: TypeAlias = Literal["running", "down", "refused", "silent", "not a daemon"]
 
 _TIMEOUT = 3.0
-"""Seconds. An answer usually takes a millisecond, but a daemon that has just started on a busy machine is not stuck."""
+"""Seconds to wait for an answer. It usually takes a millisecond, but longer if a daemon has just started."""
 
 _LISTENING = "00010000"
 """The flags of a listening socket in /proc/net/unix."""
@@ -95,7 +95,10 @@ def _request_status(socket: str) -> tuple[_DaemonState, str, dict[str, Any]]:
 
 
 def _read_lock(path: str) -> tuple[bool, int]:
-    """Return whether a process holds the lock, and the pid in its file, or 0. Takes a free lock for a moment."""
+    """Return whether a process holds the lock, and the pid in the lock file; `False` and 0 if it cannot be opened.
+
+    The pid is 0 if the file has none. Takes a free lock for a moment.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -115,7 +118,7 @@ def _read_lock(path: str) -> tuple[bool, int]:
 
 
 def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemonFacts]:
-    """Yield the daemons of this user that listen for this home, or have this home but another folder variable."""
+    """Yield the daemons of this user that listen for this home, or have this home but other folder variables."""
     listeners = _listeners(socket)
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
@@ -130,7 +133,7 @@ def _processes(socket: str, environ: Mapping[str, str]) -> Iterator[OtherDaemonF
 
 
 def _is_forked(process: Path) -> bool:
-    """Return whether a process is a fork of a daemon that has not started another program yet."""
+    """Return whether a process that looks like a daemon is a fork of one, which has not started its program yet."""
     parent = (process / "stat").read_bytes().rpartition(b")")[2].split()[1].decode()
     with suppress(OSError):
         return _is_daemon(process.parent / parent)

@@ -71,7 +71,10 @@ def _integrity(layers: tuple[Layer, ...]) -> str:
 
 
 def _location(mistake: Diagnostic) -> str:
-    """Return the position of a mistake. Its message is left out: it may quote a secret such as a channel's URL."""
+    """Return the position of a mistake as text; the mistake with its message if it has no line.
+
+    Otherwise the message is left out: it may quote a secret such as a channel's URL.
+    """
     if not mistake.line:
         return str(mistake)
     return f"{mistake.file}:{mistake.line}:{mistake.column}"

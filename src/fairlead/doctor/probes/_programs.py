@@ -34,7 +34,10 @@ _PRINT_VERSION = "import fairlead; print(fairlead.__version__)"
 
 
 def probe_programs(hooks: Iterable[InstalledHook]) -> tuple[ProgramFacts, ...]:
-    """Return each launcher that a hook of ours starts, with its Python; else the one of this installation."""
+    """Return the facts about each launcher that our hooks start, and its Python.
+
+    If they start none, these are the launcher and the Python of this installation, if it has a launcher.
+    """
     pairs = dict.fromkeys(pair for hook in hooks if hook.is_ours and all(pair := _pair(hook.words)))
     if not pairs and (own := own_launcher()):
         pairs = {(own, sys.executable): None}
@@ -50,7 +53,7 @@ def own_launcher() -> str:
 
 
 def probe_client(name: str, version: tuple[int, int, int] | None) -> ClientFacts:
-    """Return the client on the PATH. It is run to find out its version, unless `version` is given."""
+    """Return the facts about the client on the PATH. It is run to find out its version, unless `version` is given."""
     installer = client_named(name).installer
     return ClientFacts(shutil.which(installer.PROGRAM) or "", version or installer.client_version(), name)
 
@@ -68,7 +71,7 @@ def others_on_path() -> tuple[str, ...]:
 
 
 def _pair(argv: Sequence[str]) -> tuple[str, str]:
-    """Return the launcher and the Python of a command line: that of `--python`, else one in the launcher's folder."""
+    """Return the launcher and the Python of a command line: `--python`, else one beside the launcher, else ours."""
     hook = argv[0] if "/" in argv[0] else shutil.which(argv[0]) or argv[0]
     if "--python" in argv[:-1]:
         return hook, argv[list(argv).index("--python") + 1]
@@ -95,7 +98,10 @@ def _probe_program(hook: str, python: str) -> ProgramFacts:
 
 
 def _version_in(hook: str) -> str:
-    """Return the version in a launcher's file, or "". Its `--version` prints that of the Fairlead in its Python."""
+    """Return the version written in a launcher's file; "" if there is none, or if the file cannot be read.
+
+    `--version` would print another one: the version of the Fairlead that the launcher's Python imports.
+    """
     try:
         with Path(hook).open("rb") as stream:
             content = stream.read(_MAX_BYTES)

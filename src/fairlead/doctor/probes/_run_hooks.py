@@ -58,12 +58,12 @@ class RunContext(msgspec.Struct, frozen=True):
     layers: tuple[Layer, ...] = ()
     """The layers of the policy that applies in `cwd`."""
     may_run_here: bool = True
-    """Whether the hooks use this home, and the policy has decided an event before."""
+    """Whether our hooks may be run in this home: they use it, and the policy has decided an event before."""
     run_foreign: bool = False
     """Whether to run hooks whose effects are unknown, too."""
     client: str = DEFAULT_CLIENT
     daemon_hangs: bool = False
-    """Whether each event in this home takes seconds. If so, only `PreToolUse` is run in it."""
+    """Whether the daemon does not answer in time. If so, only the hooks for `PreToolUse` are run in this home."""
 
 
 def run_hooks(hooks: Iterable[InstalledHook], context: RunContext) -> HookRuns:
@@ -167,7 +167,10 @@ class _HookRunner:
             return None
 
     def _was_answered_by_daemon(self, before: Position | None) -> bool:
-        """Return whether the daemon handled the event: it writes the event to the journal before it answers."""
+        """Return whether the daemon recorded an event of the doctor after this position; `False` for `None`.
+
+        The daemon writes an event to the journal before it answers.
+        """
         return before is not None and any(
             isinstance(record, EventRecord) and record.session == DOCTOR_SESSION and record.route == "daemon"
             for _, record in self._journal.read(before)
@@ -208,9 +211,9 @@ def _user_hook_options(argv: Sequence[str]) -> list[str]:
 def run_program(
     command: Sequence[str], payload: bytes, cwd: str, env: Mapping[str, str], seconds: float
 ) -> dict[str, Any]:
-    """Run a program with a payload on its stdin, and return the fields of `Run` with the result.
+    """Run a program with a payload on its stdin, and return the result as fields of `HookRunFacts`.
 
-    After `seconds` it is killed with its process group.
+    After `seconds` it is killed with its process group. `error` says that it was killed or cannot be started.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:  # no pipes: a child may keep one open
         started_at = perf_counter()
@@ -246,5 +249,5 @@ def _read(file: BinaryIO | Any) -> bytes:
 
 
 def select_hooks(hooks: Iterable[InstalledHook], scopes: Sequence[str]) -> Iterator[InstalledHook]:
-    """Yield the hooks to run or list: ours in these scopes and in the scope `managed`, and all of other programs."""
+    """Yield the hooks to run or list: ours in these scopes and in `managed`, and all hooks of other programs."""
     yield from (hook for hook in hooks if not hook.is_ours or hook.scope in scopes or hook.scope == "managed")

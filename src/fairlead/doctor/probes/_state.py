@@ -116,7 +116,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _check_database(file: str) -> tuple[str, str, bool]:
-    """Return the revision, the problem ("" for none), and whether all pages could be checked in time.
+    """Return the revision and the problem, each "" for none, and whether all pages could be checked in time.
 
     Opens the file read-only.
     """

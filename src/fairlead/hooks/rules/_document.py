@@ -213,13 +213,16 @@ def _is_flat(document: Mapping[Any, object], source: str) -> bool:
 def _is_named_map(section: Mapping[Any, object]) -> bool:
     """Return whether a section maps names to hooks, and is not a single entry.
 
-    A single entry has a known key, and some values that are not objects.
+    A single entry has a known key, and at least one value that is not an object.
     """
     return _ALL_KEYS.isdisjoint(section) or all(isinstance(entry, Mapping) for entry in section.values())
 
 
 def _owner_prefix(source: str, plugin_root: str | None) -> str:
-    """Return the prefix for the names of hooks: the plugin, skill or subagent that the file belongs to."""
+    """Return the prefix for the names of hooks: the plugin, and the skill or subagent, that the file belongs to.
+
+    Examples are `tools:`, `review:` and `tools:review:`; "" if the file belongs to none.
+    """
     folder, _, file = source.rpartition("/")
     owners = [_file_name(plugin_root or "")]
     if file.lower().endswith(".md"):
@@ -242,7 +245,7 @@ class _Problems:
         self.found: list[Problem] = []
 
     def report(self, at: RuleLocation, message: str, *, dropped: bool = True) -> None:
-        """Add a problem. By default it says that its entry is dropped."""
+        """Add a problem. `dropped` says whether its entry is left out."""
         self.found.append(Problem(self.source, at.path or "$", message, dropped, at.event))
 
     def warn(self, at: RuleLocation, message: str) -> None:
@@ -250,7 +253,10 @@ class _Problems:
         self.report(at, message, dropped=False)
 
     def warn_about_keys(self, entry: Mapping[Any, object], at: RuleLocation, known: frozenset[str]) -> None:
-        """Warn about keys that have no effect, or another effect than in the client."""
+        """Warn about keys that have no effect, or another effect than in the client.
+
+        `known` are the keys that have an effect at this location.
+        """
         for key, value in entry.items():
             if not isinstance(key, str):
                 self.warn(at, f"expected a string as key, got {_type_of(key)}; ignored")
@@ -294,7 +300,7 @@ def _read_command(value: object, at: RuleLocation) -> str:
 
 
 def _read_timeout(value: object, at: RuleLocation) -> float | None:
-    """Return a number of seconds, at most `_MAX_TIMEOUT`; `None` for null. Raise `EntryError` if it is not above 0."""
+    """Return a timeout, at most `_MAX_TIMEOUT`; `None` for null. Raise `EntryError` unless it is a number above 0."""
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -305,7 +311,10 @@ def _read_timeout(value: object, at: RuleLocation) -> float | None:
 
 
 def _read_args(value: object, at: RuleLocation) -> tuple[str, ...] | None:
-    """Return the arguments of a program that runs without a shell; `None` for null. Raise `EntryError` if invalid."""
+    """Return the arguments of a program that runs without a shell; `None` for null.
+
+    Raise `EntryError` if the value is not a list of strings.
+    """
     if value is None:
         return None
     if not isinstance(value, list):

@@ -99,7 +99,7 @@ def _parse_frontmatter(text: str) -> object:
 
 
 def _hooks_only(document: object) -> object:
-    """Return a document with only its key `hooks`, or {} if it has none. Return one that is not an object unchanged."""
+    """Return a document with only its key `hooks`; {} if it has none or is null; unchanged if it is not an object."""
     if document is None:
         return {}
     if isinstance(document, Mapping):
@@ -128,9 +128,10 @@ def _yaml_position(error: yaml.MarkedYAMLError) -> str:
 
 
 def _check_size(events: Iterable[yaml.Event]) -> None:
-    """Raise `EntryError` if a YAML document is too deep or too large, so that loading it could exhaust stack or memory.
+    """Raise `EntryError` for a YAML document with more than `_MAX_DEPTH` levels or `_MAX_VALUES` values.
 
-    The C loader recurses without limit, and aliases can multiply the values.
+    Loading it could exhaust stack or memory: the C loader recurses without limit, and aliases multiply values. Raise it
+    also for an alias within the value that it repeats.
     """
     import yaml
 

@@ -22,8 +22,9 @@ class HookAction(msgspec.Struct, frozen=True, omit_defaults=True):
     hook_type: str = msgspec.field(name="type")
     command: str | None = None
     timeout: float | None = None
-    """Seconds; `None` for the default."""
+    """Seconds that the command may run; `None` for the default."""
     args: tuple[str, ...] | None = None
+    """The arguments if `command` is a program that runs without a shell; `None` if it is a script."""
     shell: str | None = None
     condition: str | None = msgspec.field(name="if", default=None)
     """The tool calls for which the command runs, such as `Bash(git *)`; `None` for every event."""
@@ -73,7 +74,7 @@ class Rules(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
     def register(self, manager: HookManager) -> list[Registration]:
-        """Register the hooks, in order. A number is appended to a name that is taken."""
+        """Register the hooks, and return the registrations in order. A number is appended to a name that is taken."""
         return [manager.register(_renamed(hook, free_name(hook.name, manager.has_hook))) for hook in self.hooks]
 
 

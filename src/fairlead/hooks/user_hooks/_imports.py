@@ -21,7 +21,7 @@ _OWN = frozenset({"fairlead", "msgspec"})
 def is_local(name: str, origin: str | None) -> bool:
     """Return whether a module is a file of a project, and not of the standard library or an installed package.
 
-    `origin` is that of its spec: its path, or `None` or a word if it is no file.
+    `origin` is the `origin` in the module's spec: the path of a file, or else `None` or a word such as `built-in`.
     """
     if not origin or name.partition(".")[0] in _OWN or not os.path.isabs(origin):
         return False
@@ -36,7 +36,7 @@ def digest_of(path: str) -> str:
 
 
 def find_local_imports(path: str) -> dict[str, str]:
-    """Return the digests, by path, of a file and all modules of the project that it imports, also through others.
+    """Return the digests, by path, of a file and all modules of the project that it imports directly or indirectly.
 
     Imports within functions count, too. The folder of the file is put into `sys.path`.
     """
@@ -82,7 +82,10 @@ def _absolute(module: str, package: str, level: int) -> str:
 
 
 def _files_of(name: str) -> Iterator[tuple[str, str]]:
-    """Yield path and package of each file of the project that runs when a module is imported."""
+    """Yield path and package of each file of the project that runs when a module is imported.
+
+    For the module `a.b` these are `a/__init__.py` and `a/b.py`, each with the package `a`.
+    """
     folders, parts = None, name.split(".")
     for depth in range(1, len(parts) + 1):
         whole = ".".join(parts[:depth])

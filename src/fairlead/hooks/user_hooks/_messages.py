@@ -41,9 +41,9 @@ class LoadReply(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""
     """The file that is the cause of `problem`; "" if it is not known."""
     limits: dict[str, float] = {}
-    """The seconds that all hooks for an event may take together, by its name. `*` stands for events without a type."""
+    """By event name: the seconds that all hooks for the event may take together. `*` is for events without a type."""
     observed: tuple[str, ...] = ()
-    """The events with hooks of the phase `observe`, which are called for blocked events, too."""
+    """The names of the events with hooks of the phase `observe`. These hooks are called for blocked events, too."""
 
     def limit_of(self, event: str, *, observe_only: bool) -> float | None:
         """Return the seconds that the hooks for an event may take; `None` if there are none.
@@ -83,7 +83,7 @@ class EventReply(msgspec.Struct, frozen=True, array_like=True):
     failed: str = ""
     """The name of the first hook whose failure is in `log`; "" if there is none."""
     failure: str = ""
-    """How that hook failed."""
+    """How that hook failed; "" if `failed` is ""."""
 
 
 def send(connection: socket, data: bytes) -> None:

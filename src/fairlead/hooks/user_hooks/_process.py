@@ -30,12 +30,12 @@ _ANY_CLIENT = (
 )
 _KEPT = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER"})
 _KEPT_PREFIXES = ("LC_", "XDG_")
-"""The environment variables that the worker process inherits: these, and those with these prefixes."""
+"""The environment variables that the worker process inherits: `_KEPT`, and all whose names begin with such a prefix."""
 
 _LOAD_LIMIT = 20.0
 """Seconds within which the interpreter must have started and loaded the files."""
 _GRACE = 0.5
-"""Seconds that the owner waits beyond the hooks' limit. The worker enforces it, unless its interpreter hangs."""
+"""Seconds that the owner waits beyond the hooks' limit. The worker enforces the limit, unless its interpreter hangs."""
 _SCAN_LIMIT = 30.0
 _REPLY: msgspec.msgpack.Decoder[EventReply | float] = msgspec.msgpack.Decoder(EventReply | float)
 _SOCKET = 3
@@ -188,7 +188,7 @@ def ask_once(
     """Start a worker for one event, end it, and return its reply. If it has no hooks for the event, the reply is empty.
 
     `loaded` is the `LoadReply` of an earlier worker with the same files; if that had no hooks for the event, none is
-    started. Raise `HookWorkerError` as `WorkerProcess` does.
+    started. The other arguments are those of `WorkerProcess`. Raise `HookWorkerError` as `WorkerProcess` does.
     """
     if loaded is not None and loaded.limit_of(ask.event, observe_only=ask.observe_only) is None:
         return EventReply()

@@ -1,8 +1,8 @@
 """The script that starts a worker, in an interpreter in which Fairlead need not be installed.
 
 Its arguments are the working directory, the folder that contains the package `fairlead`, the one that contains
-`msgspec`, the cache tag of the interpreter that these belong to, and Fairlead's version. In an interpreter with the
-same cache tag, only these two packages are imported from these folders. Another one needs the same version of Fairlead.
+`msgspec`, the cache tag of the interpreter that these belong to, and Fairlead's version. With the same cache tag, only
+these two packages are imported from these folders. With another, the same version of Fairlead must be installed.
 """
 
 import json
@@ -15,7 +15,7 @@ _SOCKET = 3
 
 
 class _PackageFinder:
-    """Finds some packages, each in a given folder."""
+    """Finds the packages that `folders` names, each in the folder that it gives for them."""
 
     def __init__(self, folders: dict[str, str]) -> None:
         self._folders = folders

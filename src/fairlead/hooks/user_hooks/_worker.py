@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from fairlead.hooks._manager import HookManager
 
 _MIN_CHANGE = 0.01
-"""Seconds. A smaller change of the time at which the owner stops waiting is not sent."""
+"""Seconds by which the time at which the owner stops waiting must change for the change to be sent."""
 _MAX_DATA = 2 * 1024**3
-"""Bytes of memory. If hooks allocate more, they get a `MemoryError`."""
+"""The maximum number of bytes of memory. If hooks allocate more, they get a `MemoryError`."""
 _MAX_CPU = 900
 """Seconds of processor time, after which the system kills a worker whose owner has crashed."""
 _STRENGTH = {None: 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
@@ -48,7 +48,7 @@ _KIBIBYTE = 1024
 
 
 def serve(number: int) -> None:
-    """Serve the owner at the other end of a socket, by its file descriptor, until the owner closes it. Never return."""
+    """Serve the owner over the socket with the file descriptor `number`, until the owner closes it. Never return."""
     _limit_resources()
     control = socket.socket(fileno=number)
     os.set_inheritable(number, False)  # noqa: FBT003 - a setter
@@ -100,7 +100,7 @@ def _describe(manager: HookManager) -> LoadReply:
 class _ReplyDeadline:
     """The time at which the owner stops waiting for a reply.
 
-    It is changed before each hook, to the end of its limit.
+    It is changed before each hook, to the end of that hook's limit.
     """
 
     def __init__(self, connection: socket.socket, limit: float) -> None:
@@ -110,7 +110,7 @@ class _ReplyDeadline:
     def change(self, limit: float) -> None:
         """Make the owner wait for `limit` seconds from now on.
 
-        Do nothing if that is hardly a change, or not above 0.
+        Do nothing if `limit` is not above 0, or changes the time by no more than `_MIN_CHANGE`.
         """
         until = monotonic() + limit
         if limit > 0 and abs(until - self._until) > _MIN_CHANGE:
@@ -180,7 +180,7 @@ def _fire(
 def _strength(hook: RegisteredHook, called: CallResult, *, can_block: bool) -> int:
     """Return how strict the answer of a hook is, from 0 if it decides nothing to `_BLOCK`.
 
-    The strictest one decides.
+    The hook with the strictest answer decides.
     """
     if hook.phase == OBSERVE:
         return 0

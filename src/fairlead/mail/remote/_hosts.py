@@ -54,7 +54,7 @@ class HostInfo:
         return self.state not in _WITHOUT_MAIL
 
     def is_alive(self, number: int) -> bool:
-        """Return whether the newest snapshot lists an agent with that id as not ended."""
+        """Return whether the newest snapshot lists a living agent with that id."""
         return number in self.agents and not self.agents[number].ended
 
 
@@ -94,7 +94,8 @@ class TeamHosts:
     def resolve(self, written: str, unknown: NoSuchAgent) -> Agent:
         """Return the agent that is written as `name@host`, or as a name that only one other host has.
 
-        Prefers living agents. If there is none, raises `unknown` or a more specific `NoSuchAgent`.
+        Prefers living agents. Raises `unknown`, the error of the search on this host, or a more specific
+        `NoSuchAgent` if there is no such agent, or several hosts have one.
         """
         name = normalize_name(written)
         if "@" in name:
@@ -130,9 +131,9 @@ class TeamHosts:
         return {name for name in names if self._subscribers(name)}
 
     def other_recipients(self, message: int) -> list[int]:
-        """Return the ids of the recipients of a message of another host that have no delivery on this host.
+        """Return the ids of the recipients without a delivery on this host, for a message from another host.
 
-        The list is empty for a message of this host. Recipients on hosts to which no mail is sent are left out.
+        Empty for a message of this host. Recipients on hosts to which no mail is sent are left out.
         """
         text = self._team.others_of(message)
         addresses = _decode_addresses(text) if text else ()
@@ -179,7 +180,7 @@ class TeamHosts:
         self._hosts[record.host] = info
 
     def ensure(self, host: str, number: int, name: str = "", project: str = "") -> Agent:
-        """Return the agent with that id on a known host. It is stored if mail names it for the first time.
+        """Return the agent that has the id `number` on a known host. It is stored if mail names it for the first time.
 
         `name` and `project` are used if the host's snapshot does not list the agent.
         """
@@ -235,7 +236,7 @@ class TeamHosts:
         return NoSuchAgent(f"no host of the team is called {quote(name)}{hint}")
 
     def _with_nearest(self, name: str, unknown: NoSuchAgent) -> NoSuchAgent:
-        """Return the error for an unknown name. If this host has no similar names, it suggests those of other hosts."""
+        """Return the error for an unknown name: `unknown`, or if it lists no names, one with names on other hosts."""
         if unknown.nearest:
             return unknown
         nearest = _nearest(name, [host for host in self._hosts.values() if host.can_be_addressed])

@@ -43,7 +43,7 @@ class ReceiveResult(Enum):
 
 
 class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A packet of another host whose signature was verified."""
+    """A packet with a verified signature from the host with the id `origin`. `kind` is for example `MESSAGE`."""
 
     origin: str
     seq: int
@@ -55,7 +55,7 @@ class IncomingPacket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class _BatchState(msgspec.Struct):
-    """The changes by the packets of a batch that were already processed, and what was looked up for the others."""
+    """The state of a batch while its packets are processed: the changes so far, and what was looked up in advance."""
 
     batch: ReceivedBatch
     applied: dict[str, int]
@@ -98,7 +98,7 @@ class Receiver:
         return results
 
     def _look_up(self, state: _BatchState, incoming: Sequence[IncomingPacket]) -> None:
-        """Decode the message packets, and look up the messages and threads that they refer to, in two queries."""
+        """Add to `state` the decoded message packets, and the local ids of messages and threads that they refer to."""
         named: set[Origin] = set()
         threads: set[Origin] = set()
         for signed in incoming:
@@ -228,7 +228,7 @@ class Receiver:
     # -- receipts --------------------------------------------------------------------------------------
 
     def _apply_receipts(self, state: _BatchState, incoming: IncomingPacket) -> None:
-        """Add receipts for deliveries to agents of the origin to the batch. Receipts for other agents are ignored."""
+        """Add the receipts in a packet to the batch. Receipts for agents that are not on its origin are ignored."""
         for receipt in packets.decode_receipts(incoming.body):
             recipient = self._cache.agents.remote(incoming.origin, receipt.recipient)
             if recipient is not None and recipient.id >= FIRST_REMOTE_ID:

@@ -22,7 +22,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 
 
 class OutgoingPacket(msgspec.Struct, frozen=True, gc=False):
-    """A packet that its target has not acknowledged."""
+    """A packet that the host with the id `target` has not acknowledged. `kind` is for example `MESSAGE`."""
 
     id: int
     """Increases across all targets."""
@@ -50,7 +50,7 @@ class Backlog(msgspec.Struct, frozen=True, gc=False):
 
 
 class RefusedPacket(msgspec.Struct, frozen=True, kw_only=True):
-    """A packet of another host that was not applied."""
+    """A packet of another host that was not applied, and the reason `why`. `kind` is for example `MESSAGE`."""
 
     origin: str
     seq: int
@@ -62,7 +62,7 @@ class RefusedPacket(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewPacket(msgspec.Struct, frozen=True):
-    """A packet to be appended to the outbox of its target."""
+    """A packet to be appended to the outbox for the host with the id `target`. `kind` is for example `MESSAGE`."""
 
     target: str
     kind: str
@@ -115,7 +115,8 @@ class TeamStorage(Protocol):
     def outgoing(self, target: str | None, after: int, limit: int) -> list[OutgoingPacket]:
         """Return up to `limit` packets that are not acknowledged, in order.
 
-        With a target, those with a number above `after`; with None, those to all targets with an id above `after`.
+        With a target, the packets to it with a `seq` above `after`; with None, the packets to all targets with an `id`
+        above `after`.
         """
 
     def backlogs(self) -> list[Backlog]:
@@ -146,9 +147,9 @@ class TeamStorage(Protocol):
         """Return the local ids of the recipients of a message whose hosts have not acknowledged it."""
 
     def undelivered(self, host: str, *, include_arrived: bool) -> list[tuple[int, int, int]]:
-        """Return tuples of message, sender and recipient of each delivery that a host has not acknowledged.
+        """Return each delivery that a host has not acknowledged, as the ids of message, sender and recipient.
 
-        With `include_arrived`, also of the deliveries that are queued on that host.
+        With `include_arrived`, also deliveries that have arrived on that host and are queued there.
         """
 
     def give_up(

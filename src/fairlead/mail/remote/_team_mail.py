@@ -122,7 +122,8 @@ class TeamMail:
     def build_packets(self, limit: int = 1000) -> int:
         """Build packets from up to `limit` pending deliveries, oldest first. Return how many; 0 if there are none left.
 
-        Packets never change after that, and survive a power failure, so they may be pushed.
+        Packets never change after that, and survive a power failure, so they may be pushed. Raises `MailError` if this
+        host is in no team.
         """
         return self._team.build_packets(self._local_id(), self._hosts.local_name, limit, self._now())
 
@@ -133,8 +134,8 @@ class TeamMail:
     def outgoing(self, target: str | None = None, after: int = 0, limit: int = 200) -> list[OutgoingPacket]:
         """Return up to `limit` packets that their targets have not acknowledged, in order.
 
-        With a target, those to it with a number above `after`; without one, those to all targets with an id above
-        `after`.
+        With a target, the packets to it with a `seq` above `after`; without one, packets to all targets with an `id`
+        above `after`.
         """
         return self._team.outgoing(target, after, limit)
 
@@ -149,7 +150,7 @@ class TeamMail:
     def acknowledge(self, progress: Mapping[str, int]) -> dict[str, int]:
         """Delete the packets that other hosts have applied, and return by host how many.
 
-        `progress` has by host the number of the last packet that it has applied.
+        `progress` has, for each host, the number of the last packet that the host has applied.
         """
         return self._team.acknowledge(progress)
 
@@ -195,9 +196,9 @@ class TeamMail:
     # -- unacknowledged messages -----------------------------------------------------------------------
 
     def with_transit_states(self, message: int, rows: Sequence[tuple[int, Delivery]]) -> list[Delivery]:
-        """Return the deliveries of `rows`, which are pairs of the recipient's id and the delivery, in order.
+        """Return the deliveries of a message, with `host` and `in_transit_since` set for recipients on other hosts.
 
-        In those to other hosts, `host` and `in_transit_since` are set.
+        `rows` are the deliveries, each with the id of its recipient.
         """
         in_transit = self._team.recipients_in_transit(message)
         agents = [self._cache.agents.get(number) for number, _ in rows]

@@ -39,7 +39,7 @@ class AssignmentAnalyser:
         self._commands = commands
 
     def analyse_assignment(self, node: Node, *, exported: bool = False) -> None:
-        """Apply `NAME=value`; `exported`: programs receive the variable."""
+        """Apply an assignment `NAME=value` to the scope. `exported`: whether programs receive the variable."""
         name = node.children[0]
         self._words.analyse_substitutions(name)
         while name.type == "subscript":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlead.policy.bash.shell._folders import Folders
 
     OuterScript: TypeAlias = tuple[str | None, tuple[tuple[str, ...], ...], bool]
-    """The state of a collector before the analysis of a script."""
+    """The `current_script`, `calls` and `tracked` of a collector before the analysis of a script."""
     UnknownEffects: TypeAlias = tuple[dict[str, None], dict[str, None]]
     """The descriptions of unknown effects and of unknown reads."""
 
@@ -40,7 +40,7 @@ class Collector:
         self.calls: tuple[tuple[str, ...], ...] = ()
         """The stack of scripts that run one another, each with its arguments."""
         self.tracked = False
-        """Whether all scripts of the stack belong to the project. Their unknown effects are not reported."""
+        """Whether all scripts of the stack belong to the project, so that unknown effects are not reported."""
         self.files: dict[FileAccess, None] = {}
         self.programs: dict[str, None] = {}
         """The unknown programs that are called."""
@@ -56,7 +56,10 @@ class Collector:
         """Whether the command may create or remove folders."""
 
     def add_unknown(self, text: str, *, runs: bool = False) -> None:
-        """Add the description of an unknown effect. `runs`: whether the unknown part is a command or code."""
+        """Add the description of an unknown effect, unless `tracked` is set.
+
+        `runs`: whether the unknown part is a command or code.
+        """
         if not self.tracked:
             self._unknown[text] = None
             self._runs_unknown |= runs
@@ -66,30 +69,34 @@ class Collector:
         return dict(self._unknown), dict(self._unknown_reads)
 
     def restore_unknown_effects(self, before: UnknownEffects) -> None:
-        """Drop the unknown effects that were added since `unknown_effects` was called."""
+        """Drop the unknown effects that were added since `unknown_effects` returned `before`."""
         self._unknown, self._unknown_reads = before
 
     def add_command(self, command: SimpleCommand) -> None:
-        """Add a simple command; in a script it counts as implied."""
+        """Add a simple command, marked as implied if a script contains it."""
         if self.current_script is not None:  # allow rules check what the agent calls, deny rules all that runs
             command = SimpleCommand(command.words, implied=True, variables=command.variables)
         self._commands.append(command)
 
     def enter_script(self, path: str, call: tuple[str, ...], *, tracked: bool) -> OuterScript:
-        """Start the analysis of a script; return the state for `leave_script`."""
+        """Start the analysis of a script; return the state for `leave_script`.
+
+        `call` is the path with the arguments. `tracked`: whether the script belongs to the project.
+        """
         outer = self.current_script, self.calls, self.tracked
         self.tracked = tracked and (self.tracked or self.current_script is None)
         self.current_script, self.calls = path, (*self.calls, call)
         return outer
 
     def leave_script(self, outer: OuterScript) -> None:
-        """End the analysis of a script."""
+        """End the analysis of a script; `outer` is what `enter_script` returned."""
         self.current_script, self.calls, self.tracked = outer
 
     def add_access(self, access: Access, program: str, folders: Folders) -> None:
         """Add the access to a file, once for each folder in which the command may run.
 
-        Ignores devices and `-`. If the word is not known, adds an unknown effect instead.
+        Ignores devices and `-`. If the word is not known, adds an unknown effect instead; for the mode `list`, or in a
+        script of the project, nothing.
         """
         word = access.word
         if is_unknown(word):
@@ -122,7 +129,10 @@ class Collector:
         return replace(file, script=self.current_script, tracked=self.tracked)
 
     def add_mention(self, mention: Mention, program: str, folders: Folders) -> None:
-        """Add a file that is an argument of a program with unknown effects; ignore a word that names no file."""
+        """Add a file that is an argument of a program with unknown effects.
+
+        Ignores words that are not known, devices, `-`, and any word in a script of the project.
+        """
         word = mention.word
         if ANY_DEPTH in word:
             word = word.partition(ANY_DEPTH)[0]
@@ -157,7 +167,7 @@ class Collector:
         )
 
     def _files(self) -> tuple[FileAccess, ...]:
-        """Return the files, without conditions on folders that the command itself creates or removes."""
+        """Return the possible accesses, without conditions on folders that the command itself creates or removes."""
         files = self.files
         if not self._changes_folders or all(file.if_folder is file.unless_folder is None for file in files):
             return tuple(files)

@@ -1,7 +1,7 @@
 """Analyses commands whose words are known: what they change in the shell, and the effects of their programs.
 
-Knows words, but no syntax tree; programs by the table in `programs`. The text of a script, and of a script on the disk,
-is left to others.
+Knows words, but no syntax tree; programs by the table in `programs`. The texts of scripts, on the disk or not,
+are left to other modules.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class CommandAnalyser:
         self._call_program(call, handler or any_program, stdin)
 
     def _call_program(self, call: ProgramCall, handler: Program, stdin: Input) -> None:
-        """Collect the effects of a call, and its output if it is known."""
+        """Collect the effects of a call, record what `tee` writes, and set `output` if it is known."""
         if stdin.file is not None and call.program in _RUN_INPUT:
             call = replace(call, stdin=self.read_file(stdin.file))
         effects = handler(call)
@@ -118,7 +118,10 @@ class CommandAnalyser:
             self.output = output_of(call, stdin.output)
 
     def _call_function(self, name: str, args: list[str], stdin: Input) -> None:
-        """Analyse the body of a function that the command defines, with the arguments of the call."""
+        """Analyse the body of a function that the command defines, with the arguments of the call.
+
+        Does nothing if too many functions call one another.
+        """
         scope = self._scope
         if len(scope.calling) >= _MAX_FUNCTION_DEPTH:
             return
@@ -131,7 +134,7 @@ class CommandAnalyser:
         self.output = None
 
     def _expand_alias(self, name: str, args: list[str], stdin: Input) -> None:
-        """Analyse the command that an alias expands to. In it the alias is not expanded again: `alias ls='ls -l'`."""
+        """Analyse the command that an alias expands to. That alias is not expanded again: `alias ls='ls -l'`."""
         text = self._scope.aliases.pop(name)
         if text.translate(_SIMPLE_ALIAS) == text:
             self.analyse_command([*map(quote, text.split()), *args], stdin)
@@ -141,7 +144,10 @@ class CommandAnalyser:
         self._scope.aliases[name] = text
 
     def _analyse_unknown_program(self, program: str, args: list[str]) -> None:
-        """Collect a program that is not in the table, and the files that its environment variables name."""
+        """Collect a program with unknown effects: its name, its script, and the files that exported variables name.
+
+        Ignores any other program.
+        """
         if is_unknown_program(program):
             self._collector.programs[program] = None
             self._search_path(program, args)
@@ -176,7 +182,7 @@ class CommandAnalyser:
         self.apply_effects(variable_effects(name, value), name)
 
     def apply_effects(self, effects: Iterable[Effect], program: str, stdin: Input = NO_INPUT) -> None:
-        """Collect the effects of a program, and analyse the commands and scripts that it runs with an input."""
+        """Collect the effects of a program, and analyse the commands and scripts that it runs. `stdin` is its input."""
         for effect in effects:
             if isinstance(effect, Access):
                 self._collector.add_access(effect, program, self._scope.folders)
@@ -221,7 +227,10 @@ class CommandAnalyser:
         self.apply_effects(code_effects(code), code.language, stdin)
 
     def _unpack(self, unpack: Unpack, program: str) -> None:
-        """Collect the files that an archive or a patch names; if they are not known, the folder it is unpacked to."""
+        """Collect the files that an archive or a patch names.
+
+        If they are not known, collect the folder of the unpacked archive, or an unknown effect of the patch.
+        """
         from fairlead.policy.bash.scripts._archives import unpacked_files  # rare
 
         words = None if self._files is None else unpacked_files(unpack, self._files)

@@ -22,7 +22,7 @@ class FileContents(NamedTuple):
     """A file that was read."""
 
     path: str
-    """Absolute."""
+    """The absolute path."""
     data: bytes | None
     """Its contents; `None` if it cannot be read or is too large."""
 

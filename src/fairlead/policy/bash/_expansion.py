@@ -150,7 +150,7 @@ class WordExpander:
         )
 
     def _expand_string(self, node: Node) -> str:
-        """Return the expansion of a text in double quotes. It is read from the source: the parser drops some blanks."""
+        """Return the expansion of a text in double quotes, read from the source: the parser drops some blanks."""
         if node.type == "translated_string":
             node = node.children[-1]
         at, parts = node.start_byte + 1, []
@@ -203,7 +203,10 @@ class WordExpander:
         return unknown(text) if values is None else expand_values(values, quoted=quoted)
 
     def _modify_values(self, node: Node, inner: str) -> tuple[str, ...] | None:
-        """Return the values of `${name%.py}`, `${name:-default}` and others; `None` if they are not known."""
+        """Return the values of `${name%.py}`, `${name:-default}` and others; `None` if they are not known.
+
+        `inner` is the text in the braces. For `${name:=default}`, the values are also assigned to the variable.
+        """
         match = _MODIFIED.match(inner)
         if match is None:
             return None
@@ -225,7 +228,10 @@ class WordExpander:
         return values or None
 
     def _expand_operand(self, node: Node, length: int) -> str | None:
-        """Return what follows the operator of an expansion, as marked text; `None` if it is not known."""
+        """Return what follows the operator of an expansion, as marked text; `None` if it is not known.
+
+        `length` is the length of the name and the operator.
+        """
         start = node.start_byte + len("${") + length
         parts, at = [], start
         for child in node.children:

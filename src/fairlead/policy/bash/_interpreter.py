@@ -43,7 +43,7 @@ _EXITS: Final = {"exit", "return", "break", "continue"}
 
 
 def interpret(command: str, context: AnalysisContext | None = None) -> Analysis:
-    """Analyse a command; see `analyse`. No result is cached."""
+    """Return the analysis of a command, as `analyse` does, but without a cache."""
     collector = Collector()
     if is_too_long(command):
         collector.add_unknown(f"the command is too long to check ({len(command)} characters)")
@@ -94,7 +94,7 @@ class Interpreter:
         self._analyse_sequence(root)
 
     def release(self) -> None:
-        """Drop the parts, which refer to the interpreter: so it is freed at once, without the garbage collector."""
+        """Drop the parts of the analysis, which refer back to this object, so that it is freed at once."""
         self.__dict__.clear()
 
     def _redirects(self) -> RedirectAnalyser:
@@ -104,7 +104,7 @@ class Interpreter:
         )
 
     def _assignments(self) -> AssignmentAnalyser:
-        """Return a new analyser of assignments, for the same reason."""
+        """Return a new analyser of assignments. Most scripts need none, so it is not made in the constructor."""
         return AssignmentAnalyser(self._source, self._words, self._scope, self._collector, self._commands)
 
     def _read_heredoc(self, node: Node) -> str:
@@ -113,7 +113,10 @@ class Interpreter:
     # -- what the parts of the analysis need (see _recursion) -----------------------------------------------
 
     def analyse_script(self, text: str, *, same_shell: bool, args: tuple[str, ...] = ()) -> None:
-        """Analyse a script that this one runs; only `eval`, `trap` and `source` run it in the same shell."""
+        """Analyse a script that this one runs; only `eval`, `trap` and `source` run it in the same shell.
+
+        `args`: `$0`, `$1` and the following, for a script in a subshell.
+        """
         inner = Interpreter(text, self._scope, self._collector, self._files, self._script_depth + 1)
         if same_shell:
             inner.run()
@@ -274,7 +277,7 @@ class Interpreter:
             self._scope.leave_subshell(saved)
 
     def _piped_input(self, node: Node) -> Input:
-        """Return the input of the command after a node in a pipeline; after `cat file`, the input names the file."""
+        """Return the input of the command after `node` in a pipeline; after `cat x.sh`, its `file` is `x.sh`."""
         own = Input(piped=True, output=self._commands.output)
         if self._files is None or node.type != "command" or self._source.text_of(node.children[0]) != "cat":
             return own
@@ -317,7 +320,7 @@ class Interpreter:
                 self._analyse_statement(child)
 
     def _define_function(self, node: Node, _: Input) -> None:
-        """Store the body of a function, and analyse it without unknown effects, as only a call sets the arguments."""
+        """Store the body of a function, and analyse it without unknown effects, because only a call sets arguments."""
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is None or body is None:
             self.analyse_subshell(node)

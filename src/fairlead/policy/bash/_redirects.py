@@ -1,6 +1,6 @@
 """Analyses redirections: the files that they open, the input that a command gets, and the text that it writes.
 
-Knows the words of redirections, but not what the commands do that they belong to.
+Knows the words of redirections, but not what the redirected commands do.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class RedirectAnalyser:
         return self.read_input(redirects, stdin)
 
     def read_input(self, redirects: Iterable[Node], stdin: Input) -> Input:
-        """Return the input of a command with redirections, and the arguments that follow them.
+        """Return the input of a command with redirections; its `words` are the arguments that follow a redirection.
 
-        `stdin` is the input that the command has without them.
+        `stdin` is the input that the command has without the redirections.
         """
         text, piped, words, output, file = stdin.text, stdin.piped, list(stdin.words), stdin.output, stdin.file
         for redirect in redirects:
@@ -81,7 +81,7 @@ class RedirectAnalyser:
         return Input(text, piped, tuple(words), output, file)
 
     def read_heredoc(self, node: Node) -> str:
-        """Return the text of a here-document; analyse the commands in it."""
+        """Return the text of a here-document; analyse the commands in that text, unless its delimiter is quoted."""
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
         text = "" if body is None else self._source.text_of(body)
@@ -165,7 +165,7 @@ def _printed(words: list[str], stdin: str | None) -> str | None:
 
 
 def _formatted(args: list[str]) -> str:
-    """Return the text that `printf` prints; each of its formats stands for the next argument."""
+    """Return the text that `printf` prints for a format and its arguments: `['%s-%s', 'a', 'b']` → `a-b`."""
     if not args:
         return ""
     values = iter([*args[1:]])

@@ -31,7 +31,7 @@ _MAX_LENGTH: Final = 64 * 1024
 """The longest text that is passed to the parser, in characters."""
 _SLOW: Final = re.compile(r"\||\$\{|<<|`")
 _MAX_SLOW: Final = 2_000
-"""The maximum number of these in a script. The parser takes quadratic time for them: 50 s for 30 000 pipes."""
+"""The maximum number of matches of `_SLOW` in a script. Parsing them takes quadratic time: 50 s for 30 000 pipes."""
 _ASCII: Final = bytes(range(128)) + b"u" * 128
 _HERE_STRING_LAST: Final = re.compile(rb"""(\d*>{1,2}\s*[\w./~-]+)\s+(<<<\s*(?:'[^']*'|"[^"]*"|[^\s;|&<>]+))""")
 """Matches a here-string after an output redirection, an order that the parser does not know."""
@@ -56,9 +56,9 @@ class Source:
     def parse(self, read_heredoc: Callable[[Node], str]) -> Node:
         """Parse the script, and return the root of its tree.
 
-        If the parser makes an error, the source may be replaced by another spelling of the script, which it knows.
-        `read_heredoc` returns the text of a here-document, and analyses the commands in it: once that text has become
-        a here-string, they are literal.
+        If the parser makes an error, the source may be replaced by another spelling that the parser knows.
+        `read_heredoc` returns the text of a here-document, and analyses its commands, which are literal once the text
+        has become a here-string.
         """
         root = _parse(self.data)
         if root.has_error and b"<<<" in self.data:
@@ -71,7 +71,7 @@ class Source:
     def _parse_with_here_strings(self, root: Node, read_heredoc: Callable[[Node], str]) -> Node:
         """Parse again with each here-document as a here-string, after which the parser makes fewer errors.
 
-        Return the new root; the old one if that does not help.
+        Return the new root, and replace the source; if errors remain, return the old root.
         """
         data = self.data
         for node in reversed(list(_heredocs(root))):
@@ -94,7 +94,7 @@ class Source:
         return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def text_between(self, start: int, end: int) -> str:
-        """Return the source between two bytes as text."""
+        """Return the source between two byte offsets as text."""
         return self.data[start:end].decode("utf-8", "replace")
 
     def group_words(self, nodes: Iterable[Node]) -> list[list[Node]]:

@@ -54,7 +54,7 @@ class FileAccess(Struct, frozen=True):
     copy_of: str | None = None
     """The source of the written copy, which is a folder if the source is one."""
     literal: bool = False
-    """The path is a literal in code, and matters only if a rule protects it."""
+    """The path is a literal in code, and matters only if a rule protects that path."""
     script: str | None = None
     """The script that accesses it; `None` for the command itself."""
     tracked: bool = False

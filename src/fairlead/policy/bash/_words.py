@@ -59,7 +59,7 @@ def replace_private(text: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote every special character of a text."""
+    """Return a text with every special character quoted; `EMPTY` for an empty text."""
     return text.translate(_QUOTE) if text else EMPTY
 
 
@@ -132,7 +132,10 @@ def as_value(word: str) -> str:
 
 
 def expand_values(values: tuple[str, ...], *, quoted: bool) -> str:
-    """Return the possible values of a variable as a brace expression, which expands to one word for each."""
+    """Return the possible values of a variable as a brace expression, `{a,b}`; a single value as it is.
+
+    With `quoted`, a blank in a value does not split the word.
+    """
     table = _QUOTED_VALUE if quoted else _UNQUOTED_VALUE
     texts = [value.translate(table) for value in values]
     if len(texts) == 1:
@@ -171,7 +174,10 @@ def _product(before: str, options: list[str], rest: str) -> list[str]:
 
 
 def _alternatives(text: str, start: int) -> tuple[list[str], int] | None:
-    """Return the parts between an opening and its closing brace, and the end; `None` if the brace is literal."""
+    """Return the words of the brace expression at `start`, and the index after it; `None` if the brace is literal.
+
+    For example `{a,b}` → `(['a', 'b'], 5)`. Raises `TooManyWords` for a range of too many words.
+    """
     depth, begin, parts = 0, start + 1, []
     for at in range(start, len(text)):
         character = text[at]
@@ -206,7 +212,10 @@ def _range(text: str) -> list[str] | None:
 
 
 def modified_values(values: tuple[str, ...], operator: str, operand: str) -> tuple[str, ...] | None:
-    """Return the values of a variable after `%`, `#`, `/`, `^`, `,` or `:`; `None` if they are not known."""
+    """Return the values of `${name%operand}` for all values of the variable; `None` if a result is not known.
+
+    The operator is `%`, `#`, `/`, `^`, `,` or `:`; all but the last may be doubled.
+    """
     results = [_modified(value, operator, operand) for value in values]
     known = tuple(result for result in results if result is not None)
     return known if known and len(known) == len(results) else None
@@ -237,9 +246,9 @@ def _sliced(value: str, operand: str) -> str | None:
 
 
 def _trimmed(value: str, operator: str, pattern: str) -> str | None:
-    """Return a value without the match of a pattern at its start or end; `None` if it is not known.
+    """Return a value as `%`, `%%`, `#` or `##` trims it by a pattern; `None` if the result is not known.
 
-    The value may be a pattern itself.
+    The value may itself be a pattern.
     """
     text = as_pattern(pattern) if is_glob(pattern) else plain(pattern)
     if text == "*/" and operator == "##":

@@ -39,7 +39,7 @@ _SETS_VARIABLES = frozenset({"source", "."})
 
 
 class BashGuard:
-    """Analyses a command, and applies the other rules to its parts."""
+    """Analyses a command, and applies the rules on tools, files and git to its parts."""
 
     def __init__(
         self, tools: ToolRules, files: FileRules, own: ProtectedOwnFiles | None, git: GitGuard, *, has_policy: bool

@@ -224,7 +224,7 @@ def _variable(name: str, cwd: str) -> str:
 def _with_destinations(evaluation: Evaluation, accesses: list[_Access]) -> list[_Access]:
     """Return the accesses with the destinations that a copy or a move really writes.
 
-    A destination that is a folder is replaced by the paths that the sources get in it. Any other destination is created
+    A destination that is a folder is replaced by one path in it for each source. Any other destination is created
     as a folder if a source is one.
     """
     sources = [target for access, target in accesses if access.mode in {"read", "move"}]

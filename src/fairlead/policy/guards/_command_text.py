@@ -65,8 +65,8 @@ class CommandText:
 def _with_moved_options(program: str, args: Sequence[str]) -> Iterator[str]:
     """Yield variants of a command that a rule may match.
 
-    They are the command without the options before the first operand, and with all options directly after the program.
-    It is not known which options take a value, so each variant is yielded for both cases.
+    They lack the options before the first operand, or have the other options first: `git -C x push origin -f` →
+    `git push -f origin`. It is not known which options take a value, so there are variants for both cases.
     """
     if program not in _WITH_COMMANDS:
         yield from _options_first((program,), args)

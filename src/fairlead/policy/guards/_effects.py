@@ -32,7 +32,7 @@ class CallEffects(Struct, frozen=True):
 
     writes: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
-    """Also what is moved away."""
+    """What is removed or moved away."""
     reads: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
     """Files of which only names are shown."""

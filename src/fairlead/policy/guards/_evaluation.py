@@ -28,6 +28,7 @@ class RuleCheck(Struct, frozen=True):
     """The policy file; empty for a rule that applies without one."""
     matched: bool
     why: str
+    """Why the rule matched, or why it did not."""
 
 
 class FileChange(Struct, frozen=True):
@@ -106,13 +107,13 @@ class Evaluation:
         self.subjects.append((len(self.checks), subject))
 
     def in_folder(self, folder: str) -> _InFolder:
-        """Return a context manager in which paths are resolved in another folder, relative to this one."""
+        """Return a context manager in which `cwd` and `paths` are those of another folder, relative to `cwd`."""
         return _InFolder(self, folder)
 
     def ask_about_policies(self, errors: Sequence[Diagnostic], *, reads_matter: bool) -> None:
         """Add a question for each broken policy in a folder that the call changes.
 
-        With `reads_matter`, also for those in folders that the call reads as a whole.
+        With `reads_matter`, also for each broken policy in a folder that the call reads as a whole.
         """
         if not errors:
             return

@@ -192,7 +192,7 @@ class RuleList:
         return bool(self.rules) and self._any.may_match(target)
 
     def check(self, evaluation: Evaluation, target: ResolvedPath) -> str | None:
-        """Return why a file is blocked; `None` if it is not. Takes one test if no rule can match."""
+        """Return why a file is blocked; `None` if it is not. Records each checked rule."""
         if not self.rules:
             return None
         if self._any.may_match(target):
@@ -217,14 +217,14 @@ class RuleList:
         return self._first_of(evaluation, files, near, selected)
 
     def globs_below(self, evaluation: Evaluation, folder: ResolvedPath) -> list[str] | None:
-        """Return ripgrep's globs for the files below a folder that rules block; `None` if one has none."""
+        """Return ripgrep's globs for the files below a folder that rules block; `None` if a rule cannot be a glob."""
         patterns = [rule.pattern for rule in self._near(evaluation, folder) if rule.action == "block"]
         if any(pattern.loose or re.search(_NO_GLOB, pattern.text) for pattern in patterns):
             return None
         return [f"**/{pattern.text.removeprefix('./').lstrip('/')}" for pattern in patterns]
 
     def _near(self, evaluation: Evaluation, folder: ResolvedPath) -> list[ListedRule]:
-        """Return the rules that can match a file below a folder."""
+        """Return the rules for the agent that can match a file below a folder."""
         near = [rule for rule in self.rules if rule.is_for(evaluation.agent)]
         far = [base for base in self._folders if not _may_contain(base, folder)]
         return [rule for rule in near if rule.pattern.loose or rule.pattern.base not in far] if far else near
@@ -271,7 +271,7 @@ class RuleList:
 
 
 def _where_to_look(evaluation: Evaluation, folder: ResolvedPath, rules: Sequence[ListedRule]) -> Iterable[ResolvedPath]:
-    """Return the folder to search; if it is above the folders of all rules (`/`, `..`), return those instead."""
+    """Return the folder to search; if it is above the folders of all rules (`/`, `..`), the folders of the rules."""
     above = tuple(f"{name.rstrip('/')}/" for name in folder.names)
     bases = dict.fromkeys(rule.pattern.base for rule in rules)
     if any(rule.pattern.loose for rule in rules) or not all(_is_below(base, above) for base in bases):

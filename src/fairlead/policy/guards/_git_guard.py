@@ -62,7 +62,7 @@ class GitGuard:
         return GitCheck(self, evaluation, analysis, self._file_checks).run()
 
     def check_written(self, evaluation: Evaluation, target: ResolvedPath) -> None:
-        """Add a question if a file is changed that contains commands which git runs."""
+        """Add a question if rules protect files, and a written file contains commands that git runs, such as a hook."""
         for name in target.names:
             if "/.git/" in name and self.files.uneditable and re.search(_RUN_BY_GIT, name):
                 evaluation.unknowns.append(f"what git runs by {target.given} in later commands")

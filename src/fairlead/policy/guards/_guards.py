@@ -1,6 +1,6 @@
 """Checks tool calls and permission requests against a policy. `Guards` is compiled once and used for many calls.
 
-It fails closed: if a guard raises, `Guards.answer` denies, and the hook manager does for guards registered with it.
+It fails closed: if a guard raises, `Guards.answer` denies; for registered guards, the hook manager denies.
 """
 
 from __future__ import annotations

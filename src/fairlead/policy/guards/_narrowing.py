@@ -14,7 +14,7 @@ _SEARCH: Final = re.compile(r"(?:^|(?<=[;&|(\n]))[ \t]*rg(?=[ \t])")
 
 
 def narrowed_command(command: str, globs: Iterable[str]) -> str | None:
-    """Return a command whose searches leave files out; `None` if the command cannot be rewritten.
+    """Return a command whose calls of `rg` leave out `globs`; `None` if it has no such call, or a glob has a quote.
 
     The result is checked like any other command, so this function need not understand quotes.
     """

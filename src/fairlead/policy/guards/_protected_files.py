@@ -40,7 +40,7 @@ class ProtectedFiles:
     def rule_for(self, path: str, agent: str | None = None) -> str | None:
         """Return the rule, as text, that keeps an agent from changing a file; `None` if none does.
 
-        Without `agent`, it may be a rule for any agent.
+        Without `agent`, a rule counts whichever agent it is for.
         """
         if path in self.files:
             return _OWN_FILE
@@ -48,7 +48,7 @@ class ProtectedFiles:
         return None if rule is None else f"preToolUse.{rule.setting} '{rule.pattern.text}'"
 
     def contains(self, path: str) -> bool:
-        """Return whether a file is protected from some agent."""
+        """Return whether a rule keeps at least one agent from changing a file."""
         return self._matching(path, None) is not None
 
     def _matching(self, path: str, agent: str | None) -> ListedRule | None:

@@ -110,7 +110,7 @@ class _ApplicableRules:
         return self._programs is None or program in self._programs
 
     def match_nothing(self, commands: Iterable[CommandText]) -> bool:
-        """Return whether it is certain that no rule matches one of the commands, which nearly always takes one test."""
+        """Return `True` if certainly no rule matches any of the commands; `False` if each rule has to be tried."""
         test = self._any
         if test is None:
             return False
@@ -174,7 +174,7 @@ def _apply(
 ) -> str | None:
     """Return why rules block a subject; `None` if they do not.
 
-    The first that matches and allows or blocks decides. If there are allow rules, one of them must match.
+    The first matching rule that allows or blocks decides. If there are allow rules, one of them must match.
     """
     unmatched_allow: _Rule | None = None
     evaluation.start_subject(subject_text)

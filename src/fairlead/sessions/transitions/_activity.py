@@ -55,7 +55,7 @@ def state_in_turn(calls: dict[str, OpenCall], agents: dict[str, ActiveSubagent])
 
 
 def state_between_turns(agents: Mapping[str, ActiveSubagent], tasks: Mapping[str, BackgroundTask]) -> State:
-    """Return the state of a session between its turns."""
+    """Return the state of a session between its turns: working if something runs in the background, or else idle."""
     names = {agent_id: agent.type for agent_id, agent in agents.items() if agent.background}
     for task_id, task in tasks.items():
         if task_id not in names and is_busy(task):

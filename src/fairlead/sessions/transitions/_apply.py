@@ -90,7 +90,7 @@ def _subject(event: Event) -> str:
 def _evidence(event: Event, now: float, about: OpenCall | None, state: State) -> Evidence:
     """Return the evidence for a state. Its tool and path are those of `about`, the call that the state is about.
 
-    Without such a call, they are those of the event. So are they if the event ends a call and the state is not
+    Without such a call, they are those of the event. The same holds if the event ends a call and the state is not
     attention: then `about` is another call, which still runs.
     """
     if about is not None and (type(event) not in _ENDS_CALL or type(state) is AttentionNeeded):

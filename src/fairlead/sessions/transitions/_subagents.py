@@ -90,7 +90,7 @@ def teammate_idle(session: Session, _event: TeammateIdle, _at: float) -> Changes
 
 
 def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str, OpenCall] | None:
-    """Return the id and the call of the open call that probably started a subagent; `None` if there is none.
+    """Return the open call that probably started a subagent, as a pair of id and call; `None` if there is none.
 
     It is the oldest call for a subagent of this type that has no subagent yet, or else the oldest for any type.
     """
@@ -104,7 +104,7 @@ def find_spawning_call(session: Session, kind: str, agent_id: str) -> tuple[str,
 
 
 def add_subagent(session: Session, agent_id: str, kind: str, at: float, *, is_background: bool = False) -> Session:
-    """Return the session with another working subagent, which no start reported: it was missed, or it works again."""
+    """Return the session with one more working subagent, whose start was missed or which works again."""
     agent = ActiveSubagent(kind, at, background=is_background or not session.in_turn)
     changes: Changes = {"agents": {**session.agents, agent_id: agent}}
     if not session.in_turn and session.ended is None:
@@ -124,7 +124,7 @@ def remove_subagent(session: Session, agent_id: str) -> Session:
 def transcript_of(session: Session, main: Session | None) -> str:
     """Return the path of a session's transcript; "" if it is not known.
 
-    It is from the events of the session, or, for a subagent of `main`, where the client is known to write it.
+    It is the path that an event reported, or, for a subagent of `main`, the one to which the client is known to write.
     """
     if session.transcript or main is None or not session.is_child:
         return session.transcript

@@ -58,7 +58,11 @@ def starts_subagent(event: ToolEvent) -> bool:
 
 
 def pre_tool_use(session: Session, event: PreToolUse, at: float) -> Changes:
-    """Open the call. A tool that asks the user something needs attention."""
+    """Open the call, and set the state: attention if the tool asks the user something, otherwise working.
+
+    Questions about calls that started more than `SAME_MESSAGE` seconds earlier count as answered. While another
+    question is open, the session still needs attention.
+    """
     calls, call, call_id = session.calls, _opened(event, at), event.tool_use_id
     is_asked = False
     if type(session.state) is AttentionNeeded:
@@ -97,7 +101,7 @@ def delayed_pre_tool_use(session: Session, event: PreToolUse, at: float) -> Chan
 def permission_request(session: Session, event: PermissionRequest, at: float) -> Changes:
     """Mark the newest open call with this tool and path as asked about, because the event does not name its call.
 
-    Without such a call, the session needs attention that is about no call.
+    Without such a call, set the session to attention and leave its calls as they are.
     """
     tool, path = clean_text(event.tool_name), path_of(event)
     reason = tool if tool in client_or_default(event.client).questions else f"Permission for {tool}"
@@ -176,7 +180,7 @@ def delayed_permission_denied(session: Session, event: PermissionDenied, _at: fl
 
 
 def post_tool_batch(session: Session, event: PostToolBatch, _at: float) -> Changes:
-    """Close all open calls. Those that a rule of the client denied fire no other event at their end."""
+    """Close all open calls. A call that a rule of the client denied fires no other event when it ends."""
     ended = (*session.calls, *_listed(event))
     return with_state(session, in_turn=True, calls={}, closed=ended, cleared=True)
 

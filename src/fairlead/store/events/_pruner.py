@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH_SIZE = 200
 """The number of rows that are deleted in one transaction."""
 _MAX_PAUSE = 0.05
-"""Seconds."""
+"""The maximum number of seconds to pause after a step."""
 
 _OLDEST_EVENTS = select(events.c.id).order_by(events.c.at, events.c.id).limit(_BATCH_SIZE)
 _ORPHANED_COMMANDS = (
@@ -44,7 +44,7 @@ class Pruner:
         self._lock = lock
 
     def delete_before(self, horizon: float) -> int:
-        """Delete the events from before a time, and all other rows from before it.
+        """Delete the events, and the rows of all other tables, from before the Unix time `horizon`.
 
         Return how many events were deleted.
         """
@@ -54,9 +54,9 @@ class Pruner:
         return count
 
     def shrink(self, max_bytes: int) -> int:
-        """Delete the oldest events, and all other rows of their time, until at most `max_bytes` are used.
+        """Delete the oldest events until at most `max_bytes` are used, then all other rows older than the events left.
 
-        Return how many events were deleted. The rows of the other tables are deleted last, so less may remain.
+        Return how many events were deleted. The other rows are deleted last, so fewer bytes may be used in the end.
         """
         count = self._delete(lambda connection: self._delete_while_over(connection, max_bytes))
         if count:

@@ -56,7 +56,7 @@ def page(query: Select[Any], *, after: tuple[float, str] | None, newest_first: b
 
 
 def stored_among(ids: Sequence[str]) -> Select[str]:
-    """Select those of these event ids that are stored. There may be at most `BATCH_SIZE` of them."""
+    """Select which of the event ids `ids` are stored. There may be at most `BATCH_SIZE` ids."""
     return select(events.c.id).where(events.c.id.in_(ids))
 
 

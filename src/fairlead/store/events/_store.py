@@ -108,14 +108,15 @@ class Store(HistoryStore):
     def sync(self) -> Position | None:
         """Make all stored records survive a power failure.
 
-        Return the journal position after the last one: the journal before it may be deleted. `None` if there is none.
+        Return the journal position after the last record, before which the journal may be deleted; `None` if nothing
+        was stored yet.
         """
         with self._writing(durable=True) as connection:
             connection.execute(queries.COUNT_SYNC)
             return _load_position(connection)
 
     def stored_ids(self, ids: Iterable[str]) -> set[str]:
-        """Return those of these event ids that are stored."""
+        """Return which of the event ids `ids` are stored."""
         originals = {clean_text(name): name for name in ids}
         stored: set[str] = set()
         with self._reading() as connection:
@@ -144,7 +145,7 @@ class Store(HistoryStore):
             return [stored_event(row) for row in connection.execute(page)]
 
     def events_by_id(self, ids: Iterable[str]) -> list[StoredEvent]:
-        """Return those of the events with these ids that are stored, in no particular order."""
+        """Return the stored events with these ids, in no particular order. Ids that are not stored are skipped."""
         found: list[StoredEvent] = []
         with self._reading() as connection:
             for batch in batches([clean_text(name) for name in ids]):
@@ -169,8 +170,8 @@ class Store(HistoryStore):
     ) -> int:
         """Delete the events before a Unix time, then the oldest until at most `max_bytes` are used. Return how many.
 
-        `None` skips that step. Everything else from before the remaining events is deleted with them. The freed space
-        is released to the file system; without `release_space` it is kept for later events.
+        `None` sets no such limit. All other rows from before the remaining events are deleted too. The freed space is
+        released to the file system; without `release_space` it is kept for later events.
         """
         pruner, count = Pruner(self._backend, self._write_lock), 0
         with self._translate_errors():

@@ -17,7 +17,7 @@ class EventKey(NamedTuple):
 
 
 class StoredEvent(msgspec.Struct, frozen=True):
-    """An event, and the results of its commands; `None` if it had none, or they are not known yet."""
+    """An event, and in `commands` the results of its commands; `None` if it had none, or they are not known yet."""
 
     event: EventRecord
     commands: CommandsRecord | None = None

@@ -27,7 +27,7 @@ _BLOCKED = frozenset({"blocked", "failed"})
 _QUESTIONS = frozenset({"PermissionRequest", "Elicitation"})
 _COUNTED = {"PreToolUse": "tools", "PostToolUseFailure": "failures", "SubagentStart": "subagents"}
 _MAX_EVENT_DELAY = 2.0
-"""Seconds after the end of a session within which an event of it is a late one. A later event continues the session."""
+"""Seconds after a session's end within which one of its events counts as late. A later event continues the session."""
 _NEW = {
     **dict.fromkeys(("events", "prompts", "tools", "blocked", "asked", "failures", "subagents"), 0),
     **dict.fromkeys(("started", "last", "ended", "usd"), 0.0),
@@ -41,7 +41,7 @@ _Row = dict[str, Any]
 
 
 class HistoryBatch:
-    """Those records of one batch that the store does not have yet, without the events of `fairlead doctor`."""
+    """The records of one batch that the store does not have yet, without the events of `fairlead doctor`."""
 
     def __init__(self, connection: Connection, records: Sequence[Record]) -> None:
         """Look up which records are new. Create this before the batch is stored."""
@@ -137,7 +137,7 @@ class HistoryBatch:
 
 @cache
 def _replacement() -> PreparedStatement:
-    """Return the statement that inserts the row of a session, or replaces it. `dialect` is the database's."""
+    """Return the statement that inserts the row of a session, or replaces the row that the session has."""
     statement = sqlite.insert(sessions)
     values = {column.name: column for column in statement.excluded if column.name != "session"}
     update = statement.on_conflict_do_update(index_elements=["session"], set_=values)

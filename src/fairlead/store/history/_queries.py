@@ -92,7 +92,7 @@ def find_texts(connection: Connection, query: HistoryQuery) -> HistoryPage:
 
 
 def summarize(connection: Connection, since: float, now: float) -> AbsenceSummary:
-    """Return a summary of the events from `since` on. Which sessions have ended or wait is left to the caller."""
+    """Return a summary of the events from `since` on. The caller adds the sessions that have ended or wait."""
     blocked = select(events).where(IS_BLOCKED, *_since(since))
     newest = blocked.order_by(events.c.at.desc()).limit(_MAX_EXAMPLES)
     spent = connection.execute(select(func.sum(costs.c.usd)).where(costs.c.at >= since)).scalar_one() or 0.0

@@ -50,7 +50,7 @@ def has_index(connection: Connection) -> bool:
 
 
 def erase_deleted(connection: Connection) -> None:
-    """Make the index erase texts as soon as they are removed. Before SQLite 3.42 it does so when it is next merged."""
+    """Make the index erase texts as soon as they are removed. Before SQLite 3.42, only its next merge erases them."""
     try:
         connection.exec_driver_sql(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('secure-delete', 1)")
     except OperationalError:  # before SQLite 3.42

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _MAX_HOURS = 24 * 31
-"""The number of a session's hours with costs that are copied. Earlier hours are left out."""
+"""The maximum number of hours with costs that are copied of one session. Earlier hours are left out."""
 
 
 def sessions_to_copy(connection: Connection, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
-    """Return copies of those of the sessions `names` that are stored.
+    """Return copies of the sessions with the ids `names`. Sessions that are not stored are left out.
 
     With `blocked_only`, return only sessions with a blocked event, and without their prompts.
     """

@@ -38,14 +38,15 @@ class HistoryStore(Database):
             return queries.find_session(connection, session)
 
     def summarize(self, since: float, now: float) -> AbsenceSummary:
-        """Return a summary of the recorded events since a time."""
+        """Return a summary of the recorded events since a time. `now` is the time of the summary."""
         with self._reading() as connection:
             return queries.summarize(connection, since, now)
 
     def sessions_to_copy(self, names: Iterable[str], *, blocked_only: bool) -> list[SessionCopy]:
-        """Return copies of sessions for the history of a team.
+        """Return copies of the sessions with the ids `names`, for the history of a team.
 
-        With `blocked_only` only sessions with a blocked event, without their prompts.
+        Sessions that are not stored are left out. With `blocked_only`, only sessions with a blocked event are returned,
+        without their prompts.
         """
         with self._reading() as connection:
             return sessions_to_copy(connection, names, blocked_only=blocked_only)

@@ -151,7 +151,7 @@ def _add_missing_agents(connection: Connection, at: float) -> None:
 
 
 def _skip_numbers(connection: Connection) -> None:
-    """Do not reuse ids of messages and numbers of packets that other hosts may have seen.
+    """Have new messages and packets skip the ids and numbers that other hosts may have seen.
 
     If the link to a host is lost, set `LINKS_LOST`, which stops the sending to all hosts. Do nothing if no other host
     is known.

@@ -72,7 +72,7 @@ class PacketWriter:
     def write(self, limit: int) -> int:
         """Write packets for the first `limit` pending rows, delete these rows, and return their number.
 
-        There may be more than `limit`: the rows of one message are not separated.
+        Their number may exceed `limit`, because the rows of one message are not separated.
         """
         rows = self._rows(limit)
         recipients: dict[int, list[int]] = {}
@@ -92,7 +92,7 @@ class PacketWriter:
         return len(rows)
 
     def _rows(self, limit: int) -> list[Any]:
-        """Return the first `limit` pending rows. If a message is the last, also return its other rows.
+        """Return the first `limit` pending rows. If the last one is for a message, add the other rows of that message.
 
         Recipients of a message on the same host share a packet.
         """
@@ -108,7 +108,7 @@ class PacketWriter:
     def _add_receipt(self, message: int, recipient: int) -> None:
         """Add a receipt with the current state of a delivery.
 
-        It replaces a receipt of the same delivery that is waiting.
+        It replaces a waiting receipt of the same delivery. Do nothing if the delivery was pruned or lost.
         """
         rows = _STATE.rows(self._connection, {"agent": recipient, "message": message})
         if not rows:  # pruned, or lost with a damaged database

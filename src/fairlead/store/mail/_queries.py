@@ -205,7 +205,7 @@ COUNTS: Select[Any] = select(
     _count(deliveries.c.recipient == _of, *_open_request).label("owes"),
     _count(deliveries.c.sender == _of, *_open_request).label("owed"),
 )
-"""Four counts of one agent: its queued and its shown deliveries, the requests that it owes an answer, and its own."""
+"""Four counts of one agent: queued deliveries, shown ones, requests that it has to answer, its own unanswered ones."""
 
 # -- delivery ------------------------------------------------------------------------------------------
 
@@ -291,7 +291,7 @@ _OLD_MESSAGES = (
 
 
 def old_messages(after: tuple[float, int] | None) -> Select[Any]:
-    """Select messages from before a time, oldest first, after a pair of time and id; `None` begins.
+    """Select messages from before a time, oldest first, after a pair of time and id; `None` starts at the oldest.
 
     Their `is_queued` is true for a message that is queued for an agent or on its way to another host. The parameters
     are `horizon` (a Unix time) and `limit`.

@@ -131,7 +131,7 @@ class MailStore(Database):
     # -- agents ----------------------------------------------------------------------------------------
 
     def save_agents(self, agents: Sequence[Agent], aliases: Sequence[Alias] = ()) -> None:
-        """Store agents, replacing those with the same id, and their former names."""
+        """Store agents, and former names and session ids of agents. Both replace entries with the same key."""
         with self._writing() as connection:
             writes.save_agents(connection, agents, aliases)
 
@@ -267,7 +267,7 @@ class MailStore(Database):
         return self._unanswered(_UNANSWERED_FROM, {"agent": agent, "limit": limit})
 
     def unanswered_among(self, messages: Sequence[int]) -> list[UnansweredRequest]:
-        """Return those of these messages that are unanswered requests, including bounced ones.
+        """Return the unanswered requests among the messages with these ids, including bounced ones.
 
         A request is returned once for each recipient that has not answered it.
         """
@@ -288,14 +288,14 @@ class MailStore(Database):
         """Mark the first queued deliveries of an agent as shown, and return their messages, oldest first.
 
         `event` and `event_id` name the event at which they are shown; `requeue` finds them by the id. With
-        `urgent_only`, only urgent messages are shown, and those that are queued before them in their threads.
+        `urgent_only`, only urgent messages and those queued before them in their threads are shown.
         """
         with self._writing() as connection:
             shown = {"stage": "shown", "shown": at, "event": event, "event_id": event_id or None, "why": ""}
             return writes.show(connection, recipient, limit, shown, urgent_only=urgent_only)
 
     def show_all_counted(self, recipient: int, *, event: str, event_id: str, at: float) -> QueueSummary:
-        """Mark all queued deliveries of an agent as shown, and return how many there were from each sender.
+        """Mark all queued deliveries of an agent as shown. Return how many each sender sent, and how many are requests.
 
         `event` and `event_id` name the event at which they are shown; `requeue` finds them by the id.
         """
@@ -331,7 +331,7 @@ class MailStore(Database):
         """Check up to `limit` messages from before a Unix time, oldest first, and delete those that are not in use.
 
         A message is in use while it is queued for an agent or on its way to another host. `after` is the place at which
-        the previous step ended; `None` begins.
+        the previous step ended; `None` starts at the oldest.
         """
         with self._writing() as connection:
             parameters = {"horizon": older_than, "limit": limit}

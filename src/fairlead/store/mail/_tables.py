@@ -30,13 +30,13 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        """Escape NUL, and the escape character itself, as two characters each."""
+        """Return the text with NUL and the escape character escaped, as two characters each; `None` for `None`."""
         if value is None or ("\0" not in value and _ESCAPE not in value):
             return value
         return value.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
 
     def process_result_value(self, value: str | None, dialect: object) -> str | None:  # noqa: ARG002 - the signature is SQLAlchemy's
-        """Return the text without the escapes of `process_bind_param`."""
+        """Return the text without the escapes of `process_bind_param`; `None` for `None`."""
         if value is None or _ESCAPE not in value:
             return value
         return value.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)
@@ -152,7 +152,7 @@ counters = Table(
     Column("name", Text, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""Numbers by name: `last_message`, the highest id of all deleted messages, `unindexed`, and marks that are just set."""
+"""Numbers by name: `last_message` (the highest id of deleted messages), `unindexed`, and marks, which are 1 if set."""
 
 
 _encode_addresses = msgspec.json.Encoder().encode

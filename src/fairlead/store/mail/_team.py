@@ -182,7 +182,7 @@ class TeamStore:
     # -- deliveries on their way -----------------------------------------------------------------------
 
     def recipients_in_transit(self, message: int) -> set[int]:
-        """Return the recipients of a message whose hosts have not acknowledged it."""
+        """Return the ids of a message's recipients whose hosts have not acknowledged the message."""
         waiting = select(pending.c.recipient).where(pending.c.message == message, pending.c.kind == "message")
         in_packets = (
             select(deliveries.c.recipient)

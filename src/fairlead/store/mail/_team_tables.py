@@ -125,6 +125,6 @@ _TRIGGERS = (
 
 
 def create_triggers(connection: Connection) -> None:
-    """Create the triggers of a new database. Do nothing if it is not SQLite."""
+    """Create the triggers that fill `team_pending`, in a database that does not have them."""
     for trigger in _TRIGGERS:
         connection.exec_driver_sql(trigger)

@@ -142,7 +142,7 @@ def undelivered(connection: Connection, host: str, *, include_arrived: bool) -> 
 def bounce(connection: Connection, bounced: Sequence[tuple[int, int]], at: float, why: str) -> None:
     """Bounce deliveries, given as pairs of message and recipient, for the reason `why`.
 
-    Those that are not in a packet yet are not sent any more.
+    Their rows in `team_pending` are deleted, so that no packet is built from them.
     """
     for message, recipient in bounced:
         values = {"agent": recipient, "number": message, "stage": "bounced", "bounced": at, "why": why}

@@ -105,8 +105,8 @@ def revive_agent(connection: Connection, number: int) -> QueueSize:
 def show(connection: Connection, agent: int, limit: int, shown: dict[str, Any], *, urgent_only: bool) -> list[Message]:
     """Mark the first queued deliveries of an agent as shown, and return their messages, oldest first.
 
-    `shown` are the new values of their columns. With `urgent_only`, only urgent messages are shown, and those that are
-    queued before them in their threads.
+    `shown` are the new values of their columns. With `urgent_only`, only urgent messages and those queued
+    before them in their threads are shown.
     """
     if urgent_only:
         numbers = _first_urgent(connection, agent, limit)

@@ -88,7 +88,7 @@ def _events(wanted: Wait) -> int:
 
 
 def _readiness(events: int) -> int:
-    """Return the `Ready` flags for events of `poll`. After an error both are set, because either call raises it."""
+    """Return the `Ready` flags for events of `poll`. After an error both are set, so that the driver raises it."""
     return (Ready.R if events & ~select.POLLOUT else 0) | (Ready.W if events & ~select.POLLIN else 0)
 
 
@@ -146,7 +146,10 @@ def delete_in_steps(connection: LimitedConnection, statement: str, values: dict[
 
 
 def _parameters(url: str, location: str, timeout: float) -> dict[str, Any]:
-    """Return the connection parameters of a URL, with defaults for the limits that it does not set."""
+    """Return the connection parameters of a URL, with defaults for the limits that the URL does not set.
+
+    `location` is the relay's name in errors. Raises `BadTeamSettings` if the URL is invalid.
+    """
     try:
         given = conninfo.conninfo_to_dict(url)
     except psycopg.Error:

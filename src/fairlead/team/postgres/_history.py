@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _END: Final = float("inf")
 _LAST_TEXT: Final = "\U0010ffff"
-"""Sorts after every id."""
+"""A text that sorts after every id."""
 
 
 def open_history(url: str, *, timeout: float = 10.0) -> PostgresHistory:
@@ -67,7 +67,10 @@ class PostgresHistory(StatementRunner):
         self._run(sql.APPEND, values)
 
     def prune(self, host: str, *, before: float, max_events: int) -> int:
-        """Delete old events and sessions, and events beyond the limit, some thousand at a time. Return how many."""
+        """Delete old events and sessions, and events beyond `max_events`, some thousand at a time. Return how many.
+
+        Also deletes the marks of hosts that are not registered, which are not counted.
+        """
         *in_steps, rest = sql.PRUNE
         values = {"host": host, "before": before, "max_events": max_events}
         with self._translating():

@@ -26,7 +26,7 @@ SELECT coalesce(has_table_privilege(to_regclass('fairlead.leases'), 'INSERT')
     AND has_table_privilege(to_regclass('fairlead.lease_versions'), 'UPDATE'), false)
 """
 _NEXT: Final = f"greatest(version + 1, ({NOW} * 1000000)::int8)"
-"""A version that the project never had, even if its row was deleted meanwhile, because it is not below the time."""
+"""The next version of a project: at least the time in microseconds, so new even if the row was deleted meanwhile."""
 _READ: Final = f"""
 SELECT {NOW}, versions.project, versions.version, leases.host, leases.id, leases.until, leases.body, leases.signature
 FROM fairlead.lease_versions AS versions
@@ -100,9 +100,9 @@ class LeaseRows:
         )
 
     def take(self, leases: Sequence[TeamLease], versions: Mapping[str, int], replaced: Sequence[str]) -> bool:
-        """Store leases and delete the `replaced` ones, if the projects of the leases still have these versions.
+        """Store leases, delete the `replaced` ones and notify all hosts, if the projects still have these versions.
 
-        Returns False, and changes nothing, if one has another version. The change survives a crash of the server.
+        Returns False, and changes nothing, if a project has another version. The change survives a crash of the server.
         """
         try:
             with durable_commits(self._connection):
@@ -117,19 +117,19 @@ class LeaseRows:
         return True
 
     def release(self, ids: Sequence[str]) -> None:
-        """Delete the leases of this host with these ids."""
+        """Delete the leases of this host with these ids, and notify all hosts."""
         with durable_commits(self._connection):
             self._delete(ids)
             self._connection.execute(_NOTIFY, [self._host])
 
     def drop(self, host: str) -> None:
-        """Delete all leases of a host."""
+        """Delete all leases of a host, and notify all hosts."""
         with durable_commits(self._connection):
             self._touch(self._connection.execute(_DELETE_ALL, [host]).fetchall())
             self._connection.execute(_NOTIFY, [self._host])
 
     def prune(self) -> int:
-        """Delete expired leases and unused versions. Return how many rows."""
+        """Delete expired leases, and old versions of projects without leases. Return how many rows."""
         return sum(self._connection.execute(statement).rowcount for statement in _PRUNE)
 
     def _claim(self, project: str, version: int | None) -> None:

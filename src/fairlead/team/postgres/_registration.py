@@ -25,7 +25,7 @@ _ADVICE: Final = "run `fairlead team join … --new-identity` on the machine tha
 
 
 def claim(connection: LimitedConnection, hello: Hello, *, timeout: float | None = None) -> None:
-    """Take the lock of a host id, which lasts as long as the connection.
+    """Take the lock of a host id. The lock lasts as long as the connection.
 
     Raises `HostCloned` if another process still holds it after `timeout` seconds, by default `CLAIM_SECONDS`.
     """
@@ -45,7 +45,8 @@ def register(connection: LimitedConnection, hello: Hello, revision: str, locatio
     """Add this host, or update its entry, in one transaction. The caller holds the lock of the host.
 
     `revision` is that of the schema, for the `Welcome`. `location` is the relay's name in errors. Raises `RelayRefused`
-    if the name is taken, the key or name differs, or the relay has another team, and `HostCloned`.
+    if the name is taken, the key or name differs, or the relay has another team, and `HostCloned` if another machine
+    has connected as this host.
     """
     try:
         with durable_commits(connection):
@@ -78,7 +79,7 @@ def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[s
     """Return the id of the team, and whether this host created it in this database.
 
     If a member connects to a database without a team, the database has lost its data. The team is created again under
-    the same id.
+    the same id. Raises `RelayRefused` if the database has another team.
     """
     founded = connection.execute(sql.FOUND_TEAM, [hello.team or new_host_id()]).fetchone()
     row = founded or connection.execute(sql.READ_TEAM).fetchone()
@@ -89,7 +90,10 @@ def _team(connection: LimitedConnection, hello: Hello, location: str) -> tuple[s
 
 
 def _host(connection: LimitedConnection, hello: Hello, location: str) -> bool:
-    """Add or update the entry of this host. Return whether it was added."""
+    """Add or update the entry of this host. Return whether it was added.
+
+    Raises `RelayRefused` if its key or name differs, and `HostCloned` if another machine has connected as this host.
+    """
     row = connection.execute(sql.READ_HOST, [hello.host]).fetchone()
     if row is None:
         connection.execute(sql.ADD_HOST, [hello.host, hello.name, hello.key, hello.version, hello.boot])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.team._types import Changes, Hello, RelayLeases, SnapshotKind, TeamLease
 
 _BATCH_BYTES: Final = 4 * 1024 * 1024
-"""The maximum size in bytes of the packet bodies in one pull, or in one statement of a push, besides the first one."""
+"""The maximum size in bytes of the packet bodies in one pull, or in one statement of a push, besides the first body."""
 _TOUCH_SECONDS: Final = 10.0
 """The minimum interval at which a host that pulls updates its `seen` time on the relay."""
 
@@ -81,12 +81,12 @@ class PostgresRelay(StatementRunner):
             self._run(sql.PUSH, [*map(list, columns), self._host, self._host, self._host])
 
     def missing(self, target: str, first: int, last: int) -> list[int]:
-        """Return the numbers from `first` to `last` that no stored or acknowledged packet to a target has."""
+        """Return the numbers from `first` to `last` for which no packet to `target` is stored or acknowledged."""
         rows = self._run(sql.MISSING, [first, last, self._host, target, target, self._host])
         return [seq for (seq,) in rows]
 
     def pull(self, *, skip: Sequence[str] = (), limit: int = 200) -> list[Packet]:
-        """Return packets for this host, fewer than `limit` if they are large. Updates the time at which it was seen."""
+        """Return packets for this host, fewer than `limit` if they are large. Updates this host's `seen` time."""
         self._touch()
         rows = self._run(sql.PULL, [self._host, list(skip), limit, _BATCH_BYTES])
         return [
@@ -105,7 +105,7 @@ class PostgresRelay(StatementRunner):
         self._run(sql.REFUSE, [self._host, origin, last])
 
     def progress(self) -> dict[str, int]:
-        """Return by host the number of the last packet of this host that it has applied."""
+        """Return, by the id of each target, the number of this host's last packet that the target has applied."""
         return dict(self._run(sql.PROGRESS, [self._host]))
 
     # -- the registry ----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class PostgresRelay(StatementRunner):
     def take_leases(
         self, leases: Sequence[TeamLease], versions: Mapping[str, int], *, replaced: Sequence[str] = ()
     ) -> bool:
-        """Store leases of this host if their projects still have these versions. Return whether they were stored."""
+        """Store leases and delete the `replaced` ones if the projects have these versions. Return whether they do."""
         with self._translating():
             return self._leases.take(leases, versions, replaced)
 
@@ -208,7 +208,7 @@ class PostgresRelay(StatementRunner):
     # -- its size --------------------------------------------------------------------------------------
 
     def prune(self, *, hosts_before: float) -> int:
-        """Delete packets to hosts that have not connected since a time, and expired leases. Return how many rows."""
+        """Delete packets to hosts not connected since `hosts_before`, and expired leases; return how many rows."""
         with self._translating():
             total = delete_in_steps(self._connection, sql.PRUNE_PACKETS, {"before": hosts_before})
             return total + (self._leases.prune() if self.has_leases else 0)
@@ -240,7 +240,7 @@ class PostgresRelay(StatementRunner):
 
 
 def _batches(packets: Sequence[Packet]) -> Iterator[list[Packet]]:
-    """Yield the packets in order, in batches. All bodies of a batch but the first have less than `_BATCH_BYTES`."""
+    """Yield the packets in order, in batches. Without its first body, a batch has less than `_BATCH_BYTES`."""
     sizes = itertools.accumulate(len(item.body) for item in packets)
     groups = itertools.groupby(zip(sizes, packets, strict=True), key=lambda pair: pair[0] // _BATCH_BYTES)
     for _, group in groups:

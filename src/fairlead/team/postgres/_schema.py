@@ -42,6 +42,7 @@ _ROLE_RIGHTS: Final = "SELECT, INSERT, UPDATE, DELETE"
 _ADMIN_SQL: Final = "have an administrator run what `fairlead team schema` prints"
 
 Step = Literal["use", "upgrade", "use-or-upgrade", "create", "too-new"]
+"""What to do with a schema. `use-or-upgrade`: upgrade it, or use it as it is if the role may not upgrade it."""
 
 
 def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
@@ -61,8 +62,8 @@ def plan(current: str | None, known: Sequence[str] = REVISIONS) -> Step:
 def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[], LimitedConnection]) -> str:
     """Create or upgrade the schema if necessary, and return its revision.
 
-    `reconnect` opens a second connection, over which the schema is upgraded. Raises `RelayTooNew`, and `RelayRefused`
-    if the role may not upgrade a schema that this version cannot use.
+    `reconnect` opens a second connection, over which the schema is upgraded. Raises `RelayTooNew` if the
+    schema is too new to be used, and `RelayRefused` if the role may not create it, or upgrade one that is too old.
     """
     current = revision_of(connection)
     step = plan(current)
@@ -88,7 +89,7 @@ def prepare(connection: LimitedConnection, location: str, reconnect: Callable[[]
 
 
 def revision_of(connection: psycopg.Connection[tuple[object, ...]]) -> str | None:
-    """Return the revision of the schema; None if there is no schema."""
+    """Return the revision of the schema; None if there is no schema, or if no revision is recorded."""
     row = connection.execute(_HAS_REVISION).fetchone()
     if not (row and row[0]):
         return None

@@ -69,7 +69,7 @@ SELECT origin, seq, kind, body, signature FROM (
 WHERE total <= %b::int8 OR total = octet_length(body)
 ORDER BY origin, seq
 """
-"""The last value limits the total size of the packets. At least one is returned."""
+"""The last value limits the total bytes of the bodies. The first packet is returned even if it is larger."""
 ACKNOWLEDGE: Final = f"""
 WITH given AS (SELECT * FROM unnest(%b::text[], %b::int8[]) AS given (origin, seq)
 ), recorded AS (

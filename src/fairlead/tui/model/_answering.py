@@ -90,7 +90,7 @@ class OpenQuestions(msgspec.Struct, frozen=True):
 
 
 class SendAnswer(NamedTuple):
-    """The effect that an answer is sent to the daemon."""
+    """The effect of a key that completes an answer: it is sent to the daemon."""
 
     body: dict[str, Any]
     """The body of the request, without who answers."""
@@ -231,5 +231,5 @@ def _paragraph(text: str, before: str, style: StyleName, cells: int) -> Iterator
 
 
 def diff_style(line: str) -> StyleName:
-    """Return the style of a line of a question, which may show the change of a file."""
+    """Return the style of a line: `working` for an added line (`+`), `tight` for a removed one (`-`), else `plain`."""
     return "working" if line.startswith("+") else "tight" if line.startswith("-") else "plain"

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from fairlead.tui.model._view import Line
 
 _NEWER = 5.0
-"""Seconds. The last activity is shown if it is newer than the evidence by more than this."""
+"""The last activity is shown if it is more than these seconds newer than the evidence."""
 _TAB = 4
 _LONG = 60
-"""Characters. A longer question may not fit into the line with the state."""
+"""A question with more characters may not fit into the line with the state."""
 
 
 class Detail(NamedTuple):
@@ -42,7 +42,10 @@ class Detail(NamedTuple):
 
 
 def detail_of(line: Line | None, tree: SessionTree, now: float, question_of: Callable[[Session], str]) -> Detail:
-    """Return the details of a line; empty ones if there is none. `question_of` returns the question of a session."""
+    """Return the details of a line; empty ones for `None`, a note or a heading.
+
+    `question_of` returns the question that a session asks the user.
+    """
     if line is None or line.kind in ("note", "heading"):
         return Detail()
     session = tree.sessions.get(line.id)

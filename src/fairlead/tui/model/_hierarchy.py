@@ -84,7 +84,7 @@ class SessionHierarchy:
         return min(cycle)
 
     def _related(self, session_id: str) -> frozenset[str]:
-        """Return a session, its descendants, and the main sessions of all of them."""
+        """Return the ids of a session, of its descendants, and of the main sessions of all these."""
         if session_id not in self._children:
             return frozenset((session_id, self.root(session_id)))
         related = (session_id, *self._descendants(session_id))

@@ -206,7 +206,7 @@ def _name(folder: str) -> str:
 
 
 def _clock(at: float, now: float, *, with_seconds: bool = False) -> str:
-    """Return a local time of day, with the date if it is before today. Without `now` there is no date."""
+    """Return a local time of day, with the date if it is before today. If `now` is 0, there is no date."""
     clock = "%H:%M:%S" if with_seconds else "%H:%M"
     is_today = not now or start_of_day(now) <= at
     return strftime(clock if is_today else f"%m-%d {clock}", localtime(at))
@@ -221,7 +221,7 @@ def longest(lines: Sequence[Sequence[StyledText]]) -> int:
 
 
 def timeline_lines(events: Sequence[TimelineEvent]) -> list[list[StyledText]]:
-    """Return a line for each event, in the given order."""
+    """Return a line for each event, in the given order; without events, a line that says so."""
     return [list(_event_line(event)) for event in events] or [[(" no events yet", "dim")]]
 
 

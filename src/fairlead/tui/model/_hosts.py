@@ -69,7 +69,7 @@ class TeamSessions:
             self._update(host, now)
 
     def _update(self, host: str, now: float) -> None:
-        """Update the sessions of a host in the tree. Unchanged ones, which are most, are not touched."""
+        """Add, replace and remove sessions of a host in the tree. Unchanged ones, which are most, are not touched."""
         tree, status = self._tree, self._tree.hosts[host]
         listed = HostSessions(host, now - status.last_contact, self._sessions[host], status.left_out)
         wanted = {session.id: session for session in team_sessions([listed])}

@@ -60,7 +60,7 @@ def row_line(row: Row, now: float, cells: int, *, is_selected: bool) -> list[Sty
 
 
 def message_lines(document: Row, now: float, cells: int) -> list[list[StyledText]]:
-    """Return the wrapped lines of a message. A bar before each line of its body distinguishes it from our own lines."""
+    """Return the wrapped lines of a message. A bar marks the lines of its body, so that they differ from our own."""
     message = document["message"]
     head = f" #{message['id']} from {one_line(message['from'])}, {ago(message['at'], now)}"
     if message["deadline"] and document["owed"]:
@@ -84,5 +84,5 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
 
 
 def rule(text: str, cells: int) -> list[StyledText]:
-    """Return a horizontal rule across the screen, with a text at its start unless that is empty."""
+    """Return a horizontal rule across the screen: `─ TEXT ─────`, or `─────` without a text."""
     return [(f"─ {text} " if text else "", "dim"), ("─" * max(0, cells - cell_width(text) - 3 * bool(text)), "dim")]

@@ -1,6 +1,6 @@
 """The table of all keys: their actions, their descriptions in the help, their hints in the last line of the view.
 
-And what a key does to a text that is typed at its end.
+Also the effect of a key on a text that the user types.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Columns(NamedTuple):
 
     @property
     def lead(self) -> int:
-        """The number of cells before the name, which are for symbol, label and duration."""
+        """The number of cells before the name: those of symbol, label and duration."""
         return (1 if self.is_narrow else _INDENT) + 2 + self.label + self.in_state
 
 
@@ -124,7 +124,7 @@ def column_headings(cols: Columns, view: View) -> str:
 
 
 def _marked(cols: Columns, sort: Sort) -> str:
-    """Return the column to mark: the one that shows the sort key, or a related one if that has no room."""
+    """Return the column to mark: the one that shows the sort key; a related one if there is no room for it."""
     if sort == "start":
         return "age" if cols.age else "session"
     if sort == "activity":
@@ -191,7 +191,7 @@ def _session(row: Row, cols: Columns) -> list[StyledText]:
 
 
 def _attention_columns(cols: Columns) -> Columns:
-    """Return columns with more room for the reason. It starts in the activity column."""
+    """Return columns with more room for the reason, which starts in the activity column."""
     if cols.width < _NO_FIGURES:
         rest = cols.width - cols.lead - (cols.name if cols.activity else 0)
         cols = cols._replace(name=cols.name if cols.activity else rest, activity=rest if cols.activity else 0)

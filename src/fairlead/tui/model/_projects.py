@@ -30,7 +30,7 @@ class ProjectLocator:
         self._thread: Thread | None = None
 
     def request(self, folder: str, now: float) -> None:
-        """Look up a folder, unless that was requested in the last `_MAX_AGE` seconds."""
+        """Look up a folder in the background, unless it is "" or was requested in the last `_MAX_AGE` seconds."""
         if not folder or abs(now - self._requested_at.get(folder, -_MAX_AGE)) < _MAX_AGE:
             return
         self._requested_at[folder] = now

@@ -45,7 +45,7 @@ def quota_texts(usages: Iterable[Usage], now: float) -> list[str]:
 
 
 def _newest(reports: Iterable[tuple[float | None, float | None]], now: float) -> Quota | None:
-    """Return the newest report of (percent, reset time); `None` if all windows have ended.
+    """Return the newest report of (percent, reset time); `None` if there is none, or if all windows have ended.
 
     It is the highest percentage of the latest window, because usage only grows within a window.
     """

@@ -68,7 +68,7 @@ _PERMISSION = "Permission for "
 
 
 def make_row(data: LineData, now: float) -> Row:
-    """Return the texts of a line at a time."""
+    """Return the texts of a line as they are at the time `now`."""
     line, session = data.line, data.session
     if data.host is not None:
         state: RowState = "stale" if data.host.is_stale(now) else "group"
@@ -140,7 +140,7 @@ def _group_name(data: LineData) -> tuple[str, str]:
 
 
 def project_name(location: Location) -> str:
-    """Return the name of a project, with the branch or folder of the worktree if that is not the main folder."""
+    """Return the name of a project, with the branch or else the folder of a linked worktree: `shop/fix-login`."""
     name = one_line(location.project.rpartition("/")[2] or location.project) or "no folder"
     if location.project == location.worktree:
         return name
@@ -155,7 +155,7 @@ def totals_text(totals: Totals) -> str:
 
 
 def display_name(session: Session) -> str:
-    """Return the displayed name of a session: its title, else a prompt, else the start of its id.
+    """Return the displayed name of a session: its title, else its last or first prompt, else the start of its id.
 
     For a subagent, return its type and description.
     """
@@ -226,7 +226,7 @@ def evidence_text(session: Session) -> str:
 
 
 def short_path(path: str, folder: str = "") -> str:
-    """Return a path relative to `folder` or, with `~`, to the home folder, if it is below one of them."""
+    """Return a path relative to `folder` or, with `~`, to the home folder; unchanged if it is below neither."""
     if folder and path.startswith(f"{folder.rstrip('/')}/"):
         return path[len(folder.rstrip("/")) + 1 :]
     home = os.path.expanduser("~")

@@ -73,7 +73,7 @@ def sort_key(session: Session, waiting: int, view: View, now: float) -> tuple[fl
 
 
 def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[Line]:
-    """Return the lines whose session matches, with all their ancestors and descendants. `matches` gets an id."""
+    """Return the lines whose session matches, with all their ancestors and descendants. `matches` takes an id."""
     kept = [False] * len(lines)
     match_depth = -1
     for number, line in enumerate(lines):
@@ -92,7 +92,7 @@ def filter_lines(lines: Sequence[Line], matches: Callable[[str], bool]) -> list[
 
 
 def fold_lines(lines: Sequence[Line], folds: FoldState) -> Sequence[Line]:
-    """Return the lines without the descendants of folded lines."""
+    """Return the lines without the descendants of folded lines. The folded lines get `is_open=False`."""
     if folds.all_open and not folds.exceptions:
         return lines
     shown: list[Line] = []

@@ -35,7 +35,10 @@ def add_totals(parts: Iterable[Totals]) -> Totals:
 
 
 def with_costs(totals: Totals, costs: Costs, midnight: float, is_shown: Callable[[str], bool]) -> Totals:
-    """Return the totals with the daemon's costs of today, for the folders for which `is_shown` returns `True`."""
+    """Return the totals with the daemon's costs of today, for the folders for which `is_shown` returns `True`.
+
+    Costs that begin before `midnight` are those of another day: then the cost of today is 0.
+    """
     shown = [cost for cost in costs.sessions if is_shown(cost.folder)] if costs.since >= midnight else []
     return totals._replace(today=sum(cost.usd for cost in shown), older=sum(cost.at_most for cost in shown))
 

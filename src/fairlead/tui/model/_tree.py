@@ -65,7 +65,7 @@ class SessionTree:
         self.waiting_since: dict[str, float] = {}
         """The id of each session that needs the user → since when it does, in Unix time."""
         self.has_usage = False
-        """Whether the usage of any session is known. If not, its columns are omitted."""
+        """Whether the usage of at least one session is known. If not, the columns of usage are omitted."""
         self.totals = Totals()
         """The totals of the sessions that the last view selects. Updated by `lines`."""
         self.limits: dict[str, Usage] = {}
@@ -174,7 +174,7 @@ class SessionTree:
     # -- queries ---------------------------------------------------------------------------------------
 
     def location(self, session_id: str) -> Location:
-        """Return the location of a session, or of a subagent's main session. It may not be looked up yet."""
+        """Return the location of a session, for a subagent that of its main session; unknown until it is looked up."""
         session = self.sessions.get(self.root(session_id))
         return self._location_of(session.folder if session else "")
 
@@ -327,7 +327,7 @@ class SessionTree:
     # -- one session and its subagents -----------------------------------------------------------------
 
     def _subtree(self, root: str, words: tuple[str, ...]) -> Sequence[Line]:
-        """Return the lines of a main session that match `words`. If the session itself does, so do its descendants."""
+        """Return the lines of a main session that match `words`; all lines if the session itself matches."""
         lines: Sequence[Line] | None = self._subtrees.get(root)
         if lines is None:
             made: list[Line] = []
@@ -348,8 +348,8 @@ class SessionTree:
     def _add_lines(self, session: Session, depth: int, seen: set[str], lines: list[Line]) -> None:
         """Append the lines of a session and its descendants.
 
-        A subagent in the background may outlive its parent. If that is hidden, it is shown below the nearest visible
-        ancestor. `seen` has the ids that were added already.
+        A subagent in the background may outlive its parent. If the parent is hidden, the subagent is shown below the
+        nearest visible ancestor. `seen` has the ids that were added already.
         """
         is_hidden = session.ended is not None and not self._view.show_ended
         at, below = len(lines), depth if is_hidden else depth + 1
@@ -383,7 +383,7 @@ def _order(view: View) -> tuple[object, ...]:
 
 
 def _is_split(project: str, worktrees: Mapping[str, object]) -> bool:
-    """Return whether the worktrees of a project have separate lines: not if the main folder is the only one."""
+    """Return whether the worktrees of a project have separate lines; `False` if the main folder is the only one."""
     return len(worktrees) > 1 or project not in worktrees
 
 

@@ -46,7 +46,7 @@ class FoldState(msgspec.Struct, frozen=True):
     """The keys of the lines to which `all_open` does not apply."""
 
     def is_open(self, key: tuple[str, str]) -> bool:
-        """Return whether the lines below a line are shown."""
+        """Return whether the lines below the line with this key are shown."""
         return (key in self.exceptions) != self.all_open
 
     def toggled(self, key: tuple[str, str]) -> FoldState:
@@ -74,7 +74,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def empty_lines(view: View, ended: int) -> list[Line]:
-    """Return the lines of an empty view: the reason, and what to do. `ended` is the number of hidden sessions."""
+    """Return the lines of an empty view: the reason, and what to do. `ended` is the number of ended sessions."""
     if view.words:
         return [Line("note", "no session matches the filter; Esc clears it")]
     if ended and not view.show_ended:

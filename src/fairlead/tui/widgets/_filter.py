@@ -34,7 +34,7 @@ class FilterInput(TextLine, can_focus=True, inherit_bindings=False):
     value = ""
 
     def edit(self, value: str) -> None:
-        """Show the input, and let the user edit a text."""
+        """Show and focus the input, in which the user edits the text `value`."""
         self.display = True
         self.value = value
         self._draw()

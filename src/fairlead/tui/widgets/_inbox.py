@@ -70,7 +70,7 @@ class InboxScreen(Screen[None]):
         self.run_worker(self.load(), group="mail", exclusive=True)
 
     async def load(self) -> None:
-        """Load the list, and the selected message."""
+        """Fetch and show the list and the selected message, which is marked as read."""
         try:
             document = await self._mail.inbox()
             self.rows = document["messages"] if document["you"] == "User" else []

@@ -27,7 +27,7 @@ _WHEEL_LINES = 3
 
 
 class TextLine(Widget):
-    """One line: the summary, the headings, the details, the hints."""
+    """A widget of one line, such as the summary or the hints."""
 
     DEFAULT_CSS = "TextLine { height: 1; }"
 
@@ -93,11 +93,11 @@ class ScrollingLines(Widget):
             self.draw_changes()
 
     def scroll_lines(self, by: int) -> None:
-        """Scroll down by some lines; up if `by` is negative."""
+        """Scroll down by `by` lines; up if `by` is negative."""
         self.scroll_to_line(self.top + by)
 
     def scroll_pages(self, by: int) -> None:
-        """Scroll down by some pages, of almost the visible height; up if `by` is negative."""
+        """Scroll down by `by` pages, each of almost the visible height; up if `by` is negative."""
         self.scroll_lines(by * max(1, self.size.height - 2))
 
     def draw_changes(self) -> None:
@@ -182,7 +182,7 @@ class TextLines(ScrollingLines):
         return len(self.lines)
 
     def show(self, lines: Sequence[Sequence[StyledText]], *, is_new: bool = False) -> None:
-        """Show lines. With `follows_end`, scroll to the end if the content is new, or if the end was visible."""
+        """Show lines. With `follows_end`, scroll to the end if the content `is_new`, or if the end was visible."""
         to_end = self._follows_end and (is_new or self.top == self.last_top)
         self.lines = [list(line) for line in lines]
         if to_end:

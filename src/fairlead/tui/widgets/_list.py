@@ -99,7 +99,10 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
             self._strips.clear()
 
     def _find(self, before: Line | None, old_index: int) -> int:
-        """Return the new index of the line that was selected; if it is gone, the index of a line near its old one."""
+        """Return the new index of the line `before`, or of a line near `old_index` if it is gone.
+
+        For `None`, return the index of the first line that can be selected.
+        """
         lines = self._lines
         if before is None:
             return next((n for n, line in enumerate(lines) if line.kind not in _NOT_SELECTABLE), 0)
@@ -112,12 +115,15 @@ class SessionList(ScrollingLines, can_focus=True, inherit_bindings=False):
         return self._nearest(min(old_index, len(lines) - 1))
 
     def _nearest(self, index: int) -> int:
-        """Return the index, or the nearest one that can be selected."""
+        """Return the index of the next line that can be selected, from this one on, else of the previous one.
+
+        0 if no line can be selected.
+        """
         candidates = (*range(index, len(self._lines)), *range(index, -1, -1))
         return next((n for n in candidates if self._lines[n].kind not in _NOT_SELECTABLE), 0)
 
     def strip(self, index: int, cells: int) -> Strip:
-        """Return a line as it is drawn, from the cache if neither its data nor the second has changed."""
+        """Return a line as it is drawn, from the cache while its data and the second are the same."""
         line = self._lines[index]
         is_selected = index == self._index and line.kind not in _NOT_SELECTABLE
         is_lit = self._is_lit and line.kind == "attention"

@@ -128,7 +128,11 @@ def _added_options(before: Mapping[str, Any]) -> list[str]:
 
 
 def add_hooks(text: str, request: InstallRequest) -> InstallResult:
-    """Add our missing hooks, update the existing ones, and remove those of replaced programs."""
+    """Add our missing hooks, update the existing ones, and remove the hooks of the programs in `request.replace`.
+
+    Also removes our hooks for events that the client does not have. Raise the errors of `parse_settings` and
+    `events_for`.
+    """
     text = EMPTY if is_blank(text) else text
     wanted = events_for(request.version, request.also)
     root = parse_settings(text)
@@ -189,7 +193,7 @@ def _unchanged_or(text: str, hook: HookEntry, key: str, value: Any) -> Any:
 
 
 def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> str:
-    """Append entries, given as event and entry. Missing events, and a missing section `hooks`, are added, too."""
+    """Append entries, given as pairs of event and entry. A missing event or section `hooks` is added, too."""
     if not entries:
         return text
     style, hooks = style_of(text, root), root.member("hooks")
@@ -212,9 +216,9 @@ def with_entries(text: str, root: Node, entries: Sequence[tuple[str, Any]]) -> s
 
 
 def remove_hooks(text: str, original: str | None = None, taken: Sequence[RemovedEntry] = ()) -> InstallResult:
-    """Remove all our hooks and restore the entries that they replaced.
+    """Remove all our hooks and restore `taken`, the entries that they replaced.
 
-    Events of the original file stay, even if they are empty.
+    Events of `original`, the text before the first install, stay, even if they are empty.
     """
     text = EMPTY if is_blank(text) else text
     root = parse(text)

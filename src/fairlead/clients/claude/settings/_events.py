@@ -13,7 +13,7 @@ from fairlead.errors import FairleadError
 MIN_VERSION: Version = (2, 1, 139)
 """The first version with `args`, which start the launcher without a shell. An older one would ignore the arguments."""
 BASE_VERSION: Version = (2, 1, 197)
-"""The oldest version whose events are known. It has 30."""
+"""The oldest version whose events are known. It has 30 events."""
 
 SHORT_TIMEOUT = 60
 """Seconds for an event without commands: deciding takes milliseconds, and up to a second without a daemon."""

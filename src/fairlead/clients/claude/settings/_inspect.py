@@ -90,7 +90,10 @@ def _hooks(scope: str, file: str, root: Node, project: str) -> Iterator[Installe
 
 
 def installed_hook(scope: str, file: str, event: str, value: Mapping[str, Any], project: str = "") -> InstalledHook:
-    """Return a hook of the settings in the form that all clients share."""
+    """Return a hook of the settings in the form that all clients share.
+
+    `value` is the hook's JSON object, and `project` the folder that its arguments name by a variable.
+    """
     timeout = value.get("timeout")
     return InstalledHook(
         scope=scope,

@@ -57,7 +57,7 @@ class _Editor:
     """Edits hooks, status line, variables and permission rules in the text of the settings."""
 
     def install(self, text: str, request: InstallRequest, original: str | None) -> InstallResult:
-        """Add or update our hooks and other settings, as requested."""
+        """Add or update our hooks and settings, as requested. `original` is the text before the first install."""
         result = add_hooks(text, request)
         text, line = add_status_line(result.text, request.launcher, request.status_line)
         text, stay = add_stay(text, request.launcher, request.stay, original)
@@ -65,7 +65,7 @@ class _Editor:
         return replace(result, text=text, status_line=line, stay=stay, rules=rules)
 
     def uninstall(self, text: str, original: str | None, taken: Sequence[RemovedEntry]) -> InstallResult:
-        """Remove everything of ours, and restore what an install has removed or replaced."""
+        """Remove everything of ours, and restore from `original` and `taken` what an install replaced or removed."""
         result = remove_hooks(text, original, taken)
         text, line = remove_status_line(result.text, original)
         text, stay = remove_stay(text, original)
@@ -111,7 +111,7 @@ def status_line_of(text: str) -> StatusLineKind:
 
 
 def client_version(path: str | None = None) -> Version | None:
-    """Return the version of the client on the PATH; `None` if there is no client, or it prints no version."""
+    """Return the version of the client on `path`, by default the PATH; `None` if there is none or it prints none."""
     from fairlead.clients._programs import output_of
     from fairlead.clients.claude.settings._events import VersionError, parse_version
 

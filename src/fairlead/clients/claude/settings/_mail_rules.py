@@ -26,7 +26,10 @@ RULES = tuple(f"Bash(fairlead {command}:*)" for command in COMMANDS)
 
 
 def add_rules(text: str) -> tuple[str, tuple[str, ...]]:
-    """Add the missing rules. Return the new text and the added rules."""
+    """Add the missing rules. Return the new text and the added rules.
+
+    Raise `SettingsError` if the client would not accept the section.
+    """
     root = parse(text)
     permissions = root.member(PERMISSIONS)
     allow = permissions.member(ALLOW) if permissions is not None and permissions.kind == "object" else None
@@ -52,7 +55,7 @@ def add_rules(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def remove_rules(text: str, original: str | None) -> tuple[str, tuple[str, ...]]:
-    """Remove our rules, except those of the original. Return the new text and the removed rules.
+    """Remove our rules, except rules in `original`. Return the new text and the removed rules.
 
     A list or section that becomes empty is restored to its original state.
     """

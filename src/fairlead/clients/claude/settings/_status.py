@@ -82,7 +82,7 @@ def is_set(root: Node, key: str) -> bool:
 
 
 def _line_differences(line: StatusLineEntry, launcher: Launcher | None) -> Iterator[str]:
-    """Yield the changes that an install would make to our part of the status line, without the user's own command."""
+    """Yield what is wrong with our part of the status line. The user's own command is not compared."""
     if not line.is_ours:
         return
     if not is_program(line.hook):

@@ -30,7 +30,7 @@ _OPTIONS = ("--python", "--then")
 
 
 class StatusLineEntry(msgspec.Struct, frozen=True):
-    """The status line of some settings."""
+    """The status line of a settings file."""
 
     kind: StatusLineKind = "none"
     hook: str = ""
@@ -59,7 +59,7 @@ def read_status_line(root: Node) -> StatusLineEntry:
 def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> tuple[str, StatusLineChange]:
     """Chain the user's own status line, update ours, or add ours if there is none and `choice` is `show`.
 
-    Return the new text, and what was done.
+    Return the new text, and what was done; "" if nothing.
     """
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
@@ -77,7 +77,10 @@ def add_status_line(text: str, launcher: Launcher, choice: StatusLineChoice) -> 
 
 
 def remove_status_line(text: str, original: str | None = None) -> tuple[str, StatusLineChange]:
-    """Remove our status line, or restore the user's own as it was spelled. Return the new text, and what was done."""
+    """Remove our status line, or restore the user's own as it is spelled in `original`.
+
+    Return the new text, and what was done; "" if nothing.
+    """
     root = parse(text)
     line, node = read_status_line(root), root.member(KEY)
     command = _command(node) if node else None

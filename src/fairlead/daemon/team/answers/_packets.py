@@ -36,10 +36,12 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     decision: Consent
     reason: Text = ""
     chosen: Annotated[tuple[Text, ...], Meta(max_length=_MAX_CHOSEN)] = msgspec.field(default=(), name="choose")
+    """One text for each choice of the question, as in `PersonAnswer`."""
     user: Name = ""
     terminal: Name = ""
     pid: int = 0
     by: Literal["command", "watch"] = "command"
+    """The program that was used: `command` (`fairlead answer`) or `watch`."""
 
     @property
     def answer(self) -> PersonAnswer:
@@ -47,7 +49,7 @@ class AnswerPacket(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return PersonAnswer(decision=self.decision, reason=self.reason, chosen=self.chosen)
 
     def answerer(self, host: str) -> Answerer:
-        """Return who answered. The values are those that the sending host claims."""
+        """Return who answered, as the sending host claims. `host` is the name of that host."""
         return Answerer(
             user=one_line(self.user) or "somebody",
             pid=self.pid,
@@ -62,7 +64,7 @@ class AnswerResultPacket(msgspec.Struct, frozen=True, kw_only=True, omit_default
 
     nonce: Annotated[str, Meta(min_length=8, max_length=64)]
     is_given: bool
-    """Whether it was passed on to the agent."""
+    """Whether the answer was passed on to the agent."""
     why: Annotated[str, Meta(max_length=_MAX_TEXT)] = ""
     """The reason if it was not passed on."""
 
@@ -88,7 +90,7 @@ def decode_answer_result(body: bytes) -> AnswerResultPacket:
 def answer_packet(  # noqa: PLR0917 - the fields of one
     nonce: str, question: str, asked: float, at: float, answer: PersonAnswer, answerer: Answerer
 ) -> bytes:
-    """Return the body of an `AnswerPacket`."""
+    """Return the body of an `AnswerPacket` with these fields. A long reason, user or terminal is cut."""
     return encode(
         AnswerPacket(
             nonce=nonce,

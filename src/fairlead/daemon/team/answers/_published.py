@@ -1,9 +1,9 @@
 """The open questions of this host as they are published to other hosts, where a person can answer them.
 
-A question is redacted and shortened before it leaves the host. If a part is missing on the other host, it can be denied
-there, but not allowed. Otherwise an agent could hide the dangerous part of a command by making it look like a secret.
-Settings may change while a question is open. So it is not redacted again when an answer arrives: the published version
-decides what other hosts can allow.
+A question is redacted and shortened before it leaves the host. If a part of it is missing on the other host, the
+question can be denied there, but not allowed. Otherwise an agent could hide the dangerous part of a command by making
+it look like a secret. Settings may change while a question is open. So it is not redacted again when an answer arrives:
+the published version decides what other hosts can allow.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PublishedQuestions:
 
     def __init__(self) -> None:
         self._only_deny: dict[_Key, str] = {}
-        """The reason why a question cannot be allowed on other hosts, or "".
+        """By question: the reason why it cannot be allowed on other hosts; "" if it can be.
 
         A reason is kept while the question is open, because a person may have seen any of its versions.
         """
@@ -50,7 +50,10 @@ class PublishedQuestions:
         self._published: frozenset[_Key] = frozenset()
 
     def prepare(self, questions: Iterable[Question], *, is_on: bool) -> list[msgspec.Raw]:
-        """Return the open questions for the snapshot of this host, the oldest first; none unless `is_on`."""
+        """Return the open questions for the snapshot of this host, the oldest first; none unless `is_on`.
+
+        Returns at most `MAX_QUESTIONS`, redacted, and records them for `note_published` and `why_not_allowed`.
+        """
         questions = list(questions)
         keys = {_key(question) for question in questions}
         only_deny = {key: why for key, why in self._only_deny.items() if key in keys}
@@ -93,7 +96,10 @@ def redacted_question(question: Question) -> Question:
 
 
 def read_questions(rows: Sequence[msgspec.Raw], host: str) -> tuple[Question, ...]:
-    """Return the questions in the snapshot of a host. Those that cannot be decoded are left out."""
+    """Return the questions in the snapshot of the host with the name `host`, at most `MAX_QUESTIONS`.
+
+    Questions that cannot be decoded, are too large or have an invalid id are left out.
+    """
     questions: list[Question] = []
     for row in rows[:MAX_QUESTIONS]:
         try:

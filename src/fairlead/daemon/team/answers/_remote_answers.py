@@ -198,8 +198,8 @@ class RemoteAnswers:
     async def send(self, question: Question, answer: PersonAnswer, answerer: Answerer) -> Question:
         """Send a person's answer to the host of the question, and return once it was passed on to the agent.
 
-        Raises `AnswerError` with the reason if that host refused the answer, `NotConfirmed` if it sends no result in
-        time.
+        Raises `AnswerError` with the reason if the answer cannot be sent or that host refused it, `NotConfirmed` if
+        that host sends no result in time. The user then gets a message when the result arrives.
         """
         target = self._check_target(question, answer)
         nonce = token_urlsafe(12)
@@ -226,7 +226,7 @@ class RemoteAnswers:
         return question
 
     def _check_target(self, question: Question, answer: PersonAnswer) -> str:
-        """Return the id of the question's host. Raises `AnswerError` if that host would refuse the answer."""
+        """Return the id of the question's host. Raises `AnswerError` if it cannot get or would refuse the answer."""
         host, team = question.host, self._team
         if not team.is_connected:
             why = team.log.why if team.log.state == "refused" else "the team's relay cannot be reached"
@@ -243,7 +243,7 @@ class RemoteAnswers:
         return target
 
     def _handle_result(self, origin: str, packet: AnswerResultPacket) -> None:
-        """Handle the result of an answer of this host. Results from other hosts than its target are ignored."""
+        """Handle the result of an answer of this host. Results from hosts to which it was not sent are ignored."""
         target, settled = self._sent.get(packet.nonce, ("", None))
         if settled is not None and target == origin and not settled.done():
             settled.set_result(packet)
@@ -276,7 +276,10 @@ class RemoteAnswers:
             await self._notify_user(sent, "has not reported what became of your answer", body, f"answer-{nonce}-over")
 
     async def _notify_user(self, sent: _Unconfirmed, what: str, body: str, key: str) -> None:
-        """Send the user a message about an answer whose result did not arrive in time."""
+        """Send the user a message about an answer whose result did not arrive in time.
+
+        `what` follows the name of the host in the subject, as in "took your answer". `key` is the idempotency key.
+        """
         subject = f"{self._team.host_name(sent.target)} {what}: {sent.about}"
         draft = Draft(to=(USER.name,), subject=subject[:200], body=body, key=key)
         await self._team.with_mail(lambda service: service.send(FAIRLEAD, draft))

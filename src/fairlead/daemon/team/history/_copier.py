@@ -76,6 +76,7 @@ class CopyStatus:
         self.pending = 0
         """Events that wait to be copied, as of the last check."""
         self.given_up = 0
+        """Events that were never copied, since copying began."""
         self.at = 0.0
         """The time at which all events were last copied."""
         self.why = ""

@@ -40,9 +40,10 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
     """How many events were never copied, because the relay was gone for too long."""
 
     def with_settings(self, host: str, events: str, journal: JournalReader) -> CopyState:
-        """Return the state for a setting and a host id.
+        """Return the state for a host id and a value of `team.events`.
 
-        If the setting was turned on or the id has changed, copying starts at the end of the journal.
+        If the setting was turned on or the id has changed, copying starts at the end of the journal. If the journal was
+        replaced, copying starts at its beginning.
         """
         is_new = events != "off" and (self.events == "off" or self.host != host)
         end = journal.end()
@@ -69,7 +70,7 @@ def load_state() -> CopyState:
 
 
 def save_state(state: CopyState) -> None:
-    """Write the state to the file. Raises `OSError`."""
+    """Write the state to the file. Raises `OSError` if that fails."""
     make_private(os.path.dirname(copy_state_file()))
     write_private(copy_state_file(), msgspec.json.encode(state))
 

@@ -76,7 +76,10 @@ def _with_host(page: HistoryPage, host: str) -> HistoryPage:
 def _merged_sessions(
     find: Find, reader: HistoryReader, query: HistoryQuery, hosts: tuple[str, ...], *, only_others: bool
 ) -> HistoryPage:
-    """Merge sessions by the time of their last event. The cursor of the next page is that time and the id."""
+    """Merge sessions by the time of their last event. The cursor of the next page is that time and the id.
+
+    With `only_others`, the sessions of this host are left out.
+    """
     last, _, name = query.before.partition(",")
     before = (float(last), name, "") if query.before else None
     local, (others, state) = _ask_both(
@@ -107,7 +110,10 @@ def _merged_sessions(
 def _merged_matches(
     find: Find, reader: HistoryReader, query: HistoryQuery, hosts: tuple[str, ...], *, only_others: bool
 ) -> HistoryPage:
-    """Merge matches by their time. The cursor has a part for the store and a part for the relay."""
+    """Merge matches by their time. The cursor has a part for the store and a part for the relay.
+
+    With `only_others`, the matches of this host are left out.
+    """
     local_cursor, remote_cursor = _cursors(query.before)
     if only_others:
         local_cursor = _END
@@ -142,7 +148,7 @@ def _ask_both(
     ask: Callable[[], tuple[list[RemoteResult], OtherHostsSummary]],
     query: HistoryQuery,
 ) -> tuple[HistoryPage, tuple[list[RemoteResult], OtherHostsSummary]]:
-    """Ask the store and the relay in parallel."""
+    """Return a page of the store and the result of `ask`, run in parallel; an empty page if `local` is `None`."""
     from fairlead.sessions import HistoryPage
 
     if local is None:
@@ -153,7 +159,7 @@ def _ask_both(
 
 
 def _interleave(local: list[HistoryMatch], others: list[RemoteResult], limit: int) -> tuple[list[HistoryMatch], int]:
-    """Return the newest matches of two sorted lists, and how many of them are local."""
+    """Return the newest `limit` matches of two sorted lists, and how many of them are local."""
     merged: list[HistoryMatch] = []
     remote = [result.match for result in others if result.match is not None]
     used = 0

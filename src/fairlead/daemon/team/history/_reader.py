@@ -45,6 +45,7 @@ class CachedSessions(msgspec.Struct, frozen=True, kw_only=True):
 
     team: str = ""
     at: float = 0.0
+    """The time at which the relay last answered; 0 if it never has."""
     sessions: tuple[TeamSession, ...] = ()
 
 
@@ -61,7 +62,7 @@ class HistoryReader:
         return self._team.roster.membership.name if self._team.roster is not None else ""
 
     def hosts(self, name: str = "") -> tuple[str, ...]:
-        """Return the ids of the other members, or the id of the member with a name. Raises `NoSuchMember`."""
+        """Return the ids of the other members, or of the one with a name. Raises `NoSuchMember` if none has it."""
         roster = self._team.roster
         members = roster.trust.members.values() if roster is not None else ()
         others = {member.host: member.name for member in members if roster and member.host != roster.membership.host}
@@ -76,10 +77,10 @@ class HistoryReader:
     def sessions(
         self, query: HistoryQuery, hosts: tuple[str, ...], before: RowKey | None
     ) -> tuple[list[RemoteResult], OtherHostsSummary]:
-        """Return a page of sessions, the last active one first, and how old the data is.
+        """Return a page of sessions after the key `before`, the last active one first, and how old the data is.
 
-        If there are more pages, one more session than the limit is returned. If the relay does not answer, the cached
-        sessions are returned.
+        If there are more pages, one more session than the limit is returned. The relay's sessions are cached on disk.
+        If the relay does not answer, the cached sessions are returned.
         """
         wanted = self._filter(query, hosts, before)
         try:
@@ -100,7 +101,8 @@ class HistoryReader:
     ) -> tuple[list[RemoteResult], OtherHostsSummary]:
         """Return a page of events that contain a text, the newest first, and how old the data is.
 
-        If there are more pages, one more event than the limit is returned. If the relay does not answer, none is.
+        The page starts after the key `before`. If there are more pages, one more event than the limit is returned. If
+        the relay does not answer, no event is returned.
         """
         wanted = self._filter(query, hosts, before)
         try:
@@ -116,18 +118,20 @@ class HistoryReader:
         return [self._rows.match_result(row, copy, sessions) for row, copy in genuine], state
 
     def find_one(self, begins: str, hosts: tuple[str, ...]) -> list[tuple[str, HistorySession]]:
-        """Return up to three sessions whose id starts with `begins`, each after the id of its host.
+        """Return up to three sessions whose id starts with `begins`, each as a pair: the id of its host, the session.
 
-        If `begins` is a complete id, only sessions with that id are returned. Raises `TeamError`.
+        If `begins` is a complete id, only sessions with that id are returned. Raises `TeamError` if the relay cannot be
+        asked.
         """
         rows = self._rows.genuine_sessions(self._ask(lambda history: history.find_sessions(hosts, begins, 3)))
         exact = [(row, copy) for row, copy in rows if row.session == begins]
         return [(row.host, self._rows.session(row, copy)) for row, copy in exact or rows]
 
     def timeline(self, host: str, session: HistorySession, limit: int, before: str) -> SessionHistory:
-        """Return a session of the host with the id `host` with its events, the newest last. Raises `TeamError`.
+        """Return a session of the host with the id `host`, with up to `limit` of its events, the newest last.
 
-        `before` is the cursor of the page: "" for the newest events, else `next` of the page before.
+        `before` is the cursor of the page: "" for the newest events, else `next` of the page before. Raises `TeamError`
+        if the relay cannot be asked, and `ValueError` for an invalid cursor.
         """
         at, _, name = before.partition(",")
         key = (self._rows.to_relay(float(at)), name) if before else None
@@ -142,7 +146,7 @@ class HistoryReader:
         )
 
     def _ask(self, question: Callable[[TeamHistory], T]) -> T:
-        """Run a query on the relay. Raises `TeamError`."""
+        """Return the result of a query on the relay. Raises `TeamError` if the relay cannot be asked."""
         log, roster = self._team.log, self._team.roster
         if roster is None or log.state != "connected":
             raise RelayUnreachable(log.why or "the team's relay is not connected yet")

@@ -36,12 +36,13 @@ class ReadingTeam(Protocol):
 
 
 class RemoteResult(msgspec.Struct, frozen=True):
-    """A session of another host, or an event of it that matches a search."""
+    """A session of another host, or an event that matches a search, with its session."""
 
     key: RowKey
     """The key after which the next page starts."""
     session: HistorySession
     match: HistoryMatch | None = None
+    """The event; `None` if the result is only a session."""
 
 
 class HistoryRows:
@@ -51,7 +52,7 @@ class HistoryRows:
         self._team = team
 
     def genuine_sessions(self, rows: Iterable[TeamSession]) -> list[tuple[TeamSession, SessionCopy]]:
-        """Return the sessions that a member has signed, with their decoded bodies."""
+        """Return the sessions that a member has signed and whose bodies can be decoded, with the decoded bodies."""
         return [
             (row, copy)
             for row in rows
@@ -59,7 +60,7 @@ class HistoryRows:
         ]
 
     def genuine_events(self, rows: Iterable[TeamEvent]) -> list[tuple[TeamEvent, EventCopy]]:
-        """Return the events that a member has signed, with their decoded bodies."""
+        """Return the events that a member has signed and whose bodies can be decoded, with the decoded bodies."""
         return [
             (row, copy)
             for row in rows
@@ -102,7 +103,10 @@ class HistoryRows:
     def match_result(
         self, row: TeamEvent, copy: EventCopy, sessions: dict[tuple[str, str], HistorySession]
     ) -> RemoteResult:
-        """Return an event that matches a search, with its session. An unknown session has no statistics."""
+        """Return an event that matches a search, with its session.
+
+        `sessions` has the known sessions by host id and session id. An unknown session has no statistics.
+        """
         at, host = self.to_local(row.at), self._host_name(row.host)
         unknown = HistorySession(id=row.session, host=host, last=at, ended=at)
         session = sessions.get((row.host, row.session), unknown)
@@ -110,7 +114,7 @@ class HistoryRows:
         return RemoteResult((at, row.id, row.host), session, match)
 
     def entry(self, row: TeamEvent, copy: EventCopy) -> TimelineEntry:
-        """Return an event of a timeline."""
+        """Return an event as an entry of a timeline."""
         return replace(
             copy.entry,
             at=self.to_local(row.at),

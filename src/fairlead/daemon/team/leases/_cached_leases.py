@@ -31,7 +31,7 @@ def read_cached_leases() -> CachedLeases:
 
 
 def write_cached_leases(leases: CachedLeases) -> None:
-    """Write the file; if it would be larger than 8 MiB, the old one stays. Raises `OSError`."""
+    """Write the file; if it would be larger than 8 MiB, the old one stays. Raises `OSError` if that fails."""
     content = msgspec.json.encode(leases)
     if len(content) > _MAX_BYTES:
         return

@@ -26,13 +26,14 @@ class LeaseBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     path: Annotated[str, Meta(max_length=4096)]
     folder: Annotated[str, Meta(max_length=4096)] = ""
+    """The folder that a pattern is relative to, as in `TeamGrant`; "" if `path` is no pattern."""
     holder: Annotated[str, Meta(pattern=_HOLDER)]
     shared: bool = False
     why: Annotated[str, Meta(max_length=500)] = ""
 
 
 def with_relay_time(wanted: WantedLease, relay_now: float) -> WantedLease:
-    """Return a lease with the end of its grant by the relay's clock, on which it is now `relay_now`."""
+    """Return a lease with the end of its grant by the relay's clock. `relay_now` is the present time by that clock."""
     assert wanted.grant is not None, "it is one of the team"
     until = round(relay_now + wanted.until - time(), 3)
     return msgspec.structs.replace(wanted, grant=msgspec.structs.replace(wanted.grant, until=until))

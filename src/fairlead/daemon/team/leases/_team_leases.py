@@ -86,6 +86,7 @@ class TeamLeases:
         # All attributes below belong to the thread of the team.
         self._reads: dict[str, _Read] = {}
         self._verified: dict[tuple[str, str], tuple[TeamLease, bytes, RemoteLease | None]] = {}
+        """By host and id: the row, the key of its host, and the decoded lease; `None` if the row is invalid."""
         self._trust: Trust | None = None
         self._read_all_at = self._read_at = -READ_INTERVAL
         self.host_name = ""
@@ -104,7 +105,7 @@ class TeamLeases:
     ) -> tuple[list[WantedLease], list[Lease]]:
         """Take leases on the relay. Returns the granted leases and the conflicting ones; one of the lists is empty.
 
-        See `TeamLeaseClient.grant` for the parameters. Raises `RelayNeeded`.
+        See `TeamLeaseClient.grant` for the parameters. Raises `RelayNeeded` if the relay does not answer, or refuses.
         """
         deadline = monotonic() + TIMEOUT
         ids = {lease.grant.id for lease in wanted if lease.grant}
@@ -170,7 +171,10 @@ class TeamLeases:
             sleep(random.uniform(0.0, _RETRY))  # noqa: S311 - another host was first; do not retry at the same moment
 
     def _ask(self, work: Callable[[TeamConnection], T], deadline: float) -> T:
-        """Run a function in the thread of the team. Raises `TeamError`, at once if the last request has timed out."""
+        """Return the result of a function that is run in the thread of the team, or raise its error.
+
+        Raises `RelayUnreachable` after the monotonic time `deadline`, and at once if the last request has timed out.
+        """
         left = deadline - monotonic()
         if self._has_timed_out or left <= 0:
             raise RelayUnreachable(_TIMED_OUT)
@@ -301,7 +305,10 @@ class TeamLeases:
     def _read_projects(
         self, connection: TeamConnection, projects: Sequence[str]
     ) -> tuple[RelayLeases, list[RemoteLease]]:
-        """Return the current leases of projects, and separately those of other members, decoded."""
+        """Return the current leases of projects, and separately the decoded leases of other members.
+
+        Raises `RelayRefused` if this host is not a member.
+        """
         roster, relay = connection.roster, connection.relay
         own = roster.membership
         if roster.state(own.host) != "member":
@@ -341,7 +348,7 @@ class TeamLeases:
                 self._restore(connection, lease)
 
     def _restore(self, connection: TeamConnection, lease: Lease) -> None:
-        """Store a lease on the relay again. If it has expired or another host took it meanwhile, it is released."""
+        """Store a lease on the relay again. Release it if it has expired or another host has a conflicting one."""
         grant = lease.grant
         assert grant is not None, "it is one of the team"
         wanted = WantedLease(

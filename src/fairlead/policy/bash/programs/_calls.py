@@ -22,7 +22,7 @@ class ProgramCall(Struct, frozen=True):
     program: str
     args: list[str]
     stdin: str | None = None
-    """The text of a here-document or here-string."""
+    """The text of a here-document or here-string; `None` if there is none."""
     piped: bool = False
     """Whether its input comes from another command."""
     lines: tuple[str, ...] | None = None
@@ -30,11 +30,11 @@ class ProgramCall(Struct, frozen=True):
     variables: dict[str, tuple[str, ...] | None] = {}
     """The variables of the shell with the values that each may have; `None` if they are not known."""
     file: str | None = None
-    """The file that its input comes from."""
+    """The file that its input comes from; `None` if it comes from no file."""
 
 
 class Access(Struct, frozen=True):
-    """The call accesses the file that a word names."""
+    """An access of the call to the file that a word names."""
 
     mode: Mode
     word: str
@@ -55,7 +55,7 @@ class Access(Struct, frozen=True):
 
 
 class RunCommand(NamedTuple):
-    """The call runs another command, in a folder if one is set."""
+    """Another command that the call runs, in `folder` if that is set."""
 
     words: list[str]
     folder: str | None = None
@@ -66,7 +66,7 @@ class RunCommand(NamedTuple):
 
 
 class RunScript(NamedTuple):
-    """The call runs a text as a shell script."""
+    """A text that the call runs as a shell script."""
 
     text: str
     args: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class RunScript(NamedTuple):
 
 
 class RunCode(NamedTuple):
-    """The call runs a text as code of an interpreter."""
+    """A text that the call runs as code of an interpreter."""
 
     language: str
     """The interpreter: `python`, `node`, `perl`."""
@@ -84,7 +84,7 @@ class RunCode(NamedTuple):
 
 
 class RunFile(NamedTuple):
-    """The call runs a script, or the tasks of a task file."""
+    """A script, or the tasks of a task file, that the call runs."""
 
     word: str
     language: str | None
@@ -98,7 +98,7 @@ class RunFile(NamedTuple):
 
 
 class Unpack(NamedTuple):
-    """The call writes the files that an archive or a patch names."""
+    """An archive or a patch: the call writes the files that it names, below `folder`."""
 
     word: str
     folder: str
@@ -109,7 +109,7 @@ class Unpack(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """An argument of the call may name a file. What the program does with the file is not known."""
+    """An argument of the call that may name a file. What the program does with the file is not known."""
 
     word: str
     reads_only: bool = False
@@ -130,7 +130,7 @@ class GitCommand(Struct, frozen=True):
     options: tuple[str, ...] = ()
     """The options that choose the repository: `--git-dir=…`, `--work-tree=…`."""
     stdin: str | None = None
-    """The text of a here-document or here-string."""
+    """The text of a here-document or here-string; `None` if there is none."""
     piped: bool = False
     """Whether its input comes from another command."""
     unknown: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class GitCommand(Struct, frozen=True):
 
 
 class UnknownEffect(NamedTuple):
-    """The call does something that is not known before it runs."""
+    """An effect of the call that is not known before it runs."""
 
     text: str
     """The description for the user."""
@@ -156,6 +156,7 @@ class ParsedOptions(NamedTuple):
     """The parsed arguments of a call."""
 
     given: dict[str, list[str]]
+    """Option, without dashes → its values, "" for each time that it has none."""
     operands: list[str]
 
     def has(self, *names: str) -> bool:
@@ -213,7 +214,7 @@ def split_names(long: str) -> tuple[str, ...]:
 
 
 def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[str]]) -> None:
-    """Parse the letters after a dash; the value of the last may be the next argument."""
+    """Add the options in `-abc` to `given`; the value of the last one may be taken from `rest`."""
     for index, letter in enumerate(arg[1:], 1):
         if letter in valued:
             given.setdefault(letter, []).append(arg[index + 1 :] or next(rest, ""))
@@ -222,7 +223,7 @@ def _letters(arg: str, valued: str, rest: Iterator[str], given: dict[str, list[s
 
 
 def run_script(word: str, program: str, args: Iterable[str] = ()) -> Effect:
-    """Return the effect of running a word as a shell script."""
+    """Return the effect of a program that runs a word as a shell script: an unknown one if the word is not known."""
     if is_unknown(word):
         return UnknownEffect(f"{program} runs a script that is only known when it runs: {plain(word)}", runs=True)
     return RunScript(plain(word), tuple(args))

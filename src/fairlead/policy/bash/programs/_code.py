@@ -149,7 +149,7 @@ def code_effects(run: RunCode) -> Iterator[Effect]:
 
 
 def _unpacked_archives(code: str) -> Iterator[Effect]:
-    """Yield the archives that code unpacks, each into the folders that it names."""
+    """Yield each archive that the code unpacks, once for each folder that the code unpacks archives to."""
     targets = [_first(match.groups()) or "." for match in _EXTRACTS.finditer(code)]
     for match in _ARCHIVES.finditer(code) if targets else ():
         archive = _first(match.groups())
@@ -171,7 +171,10 @@ def _certain_accesses(code: str) -> Iterator[Effect]:
 
 
 def _named_files(texts: list[str], *, writes: bool) -> Iterator[Effect]:
-    """Yield the accesses to the files that literals name, which matter only if a rule protects the file."""
+    """Yield a read, and with `writes` a write, of each file that a literal names.
+
+    These accesses matter only if a rule protects the file.
+    """
     for path in _paths(texts):
         if writes:
             yield Access("write", path, literal=True)
@@ -223,10 +226,9 @@ def _quoted(source: str) -> list[str]:
 
 
 def _commands(code: str, texts: list[str]) -> Iterator[Effect]:
-    """Yield the commands that the code may run.
+    """Yield the commands that the code may run: the arguments of functions that run commands, and some of `texts`.
 
-    They are those passed to functions that run commands, and those of `texts` that start with the name of a known
-    program and a blank.
+    A text counts if it starts with the name of a known program and a blank.
     """
     from fairlead.policy.bash.programs._table import PROGRAMS
 
@@ -279,9 +281,10 @@ def _literals(code: str, program: str) -> Iterator[str]:
 
 
 def _joined_literals(code: str) -> Iterator[str]:
-    """Yield the combined text of adjacent literals, again after each further one.
+    """Yield the combined text of adjacent literals after each literal: `'a' + 'b' + 'c'` → `ab`, `abc`.
 
-    It is `ab` for `'a' + 'b'`, `a/b` for `Path('a') / 'b'` and for literals separated by a comma, `a` for `'%s' % 'a'`.
+    Parts of a path, and literals separated by a comma, are joined by a slash: `Path('a') / 'b'` → `a/b`. A literal is
+    filled into the one before it: `'%s' % 'a'` → `a`.
     """
     text, end = "", -1
     for match in _QUOTED.finditer(code):

@@ -101,7 +101,7 @@ def container_command(words: Sequence[str]) -> list[str]:
 
 
 def _mounts(opts: ParsedOptions) -> Iterator[tuple[str, str]]:
-    """Yield each mounted folder of this machine, with its path in the container."""
+    """Yield each mounted folder of this machine, with its path in the container and the mount's options: `/app:ro`."""
     for word in opts.values("v", "volume"):
         host, _, inside = word.partition(":")
         if host.startswith((".", "/", "~")):

@@ -93,13 +93,13 @@ def _global_option(option: str, value: str, aliases: dict[str, str]) -> Iterator
 
 
 def _unknown_setting(key: str) -> Iterator[Effect]:
-    """Yield an unknown effect if the value of a setting matters."""
+    """Yield an unknown effect if git may run something because of a setting. `key` is "" if its name is not known."""
     if not key or any(setting_effects(key, "x")):
         yield UnknownEffect(f"which value the setting {key or '-c'} of git has is only known when it runs")
 
 
 def _expand_aliases(args: Words, aliases: dict[str, str]) -> Words:
-    """Replace an alias that the command itself defines."""
+    """Return the arguments of git with an alias expanded that an option `-c` of the same call defines."""
     for _ in range(_MAX_ALIASES):
         alias = aliases.get(plain(args[0]))
         if alias is None:
@@ -109,7 +109,7 @@ def _expand_aliases(args: Words, aliases: dict[str, str]) -> Words:
 
 
 def split_words(text: str) -> Words:
-    """Split the text of an alias as git does."""
+    """Split the text of an alias as git does; at blanks, if a quote is not closed."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -243,7 +243,7 @@ def _message_file(args: Words) -> Iterator[Effect]:
 
 
 def _output(args: Words) -> Iterator[Effect]:
-    """Yield the files that `archive`, `format-patch` and `bundle` write."""
+    """Yield the accesses to the files that options of `archive` and `format-patch` name."""
     opts = parse_git(tuple(args), "o", "output output-directory prefix add-file add-virtual-file format remote exec")
     yield from accesses("write", opts.values("o", "output", "output-directory"))
     yield from accesses("read", opts.values("add-file"))
@@ -255,7 +255,7 @@ def _bundle(args: Words) -> Iterator[Effect]:
 
 
 def _files(args: Words) -> Iterator[Effect]:
-    """Yield the files of `hash-object`, `interpret-trailers` and `mailinfo`."""
+    """Yield the accesses to the files that `hash-object` and `interpret-trailers` are given."""
     opts = parse_git(tuple(args), "t", "path trailer where if-exists if-missing")
     in_place = opts.has("in-place")
     yield from accesses("write" if in_place else "read", opts.words)

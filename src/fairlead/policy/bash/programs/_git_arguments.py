@@ -12,7 +12,7 @@ class GitArguments(NamedTuple):
     given: dict[str, list[str]]
     """Name of each option, without dashes → its values, "" for each time that it has none.
 
-    The option that is given last is the last one.
+    The option that was given last comes last.
     """
     operands: list[str]
     """The words before `--`."""
@@ -40,7 +40,7 @@ class GitArguments(NamedTuple):
 def parse_git(args: tuple[str, ...], letters: str = "", valued: str = "", flags: str = "") -> GitArguments:
     """Parse arguments. `letters` and the names in `valued` take a value; `flags` are names that may be abbreviated.
 
-    A name that ends with `=` in `valued` takes a value only after an equals sign.
+    A name that ends with `=` in `valued` takes a value only after an equals sign. The option `-5` is returned as `n`.
     """
     given: dict[str, list[str]] = {}
     operands: list[str] = []

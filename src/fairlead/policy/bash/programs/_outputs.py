@@ -45,7 +45,7 @@ _Producer: TypeAlias = "Callable[[ProgramCall, Output | None], Output | None]"
 
 
 def output_of(call: ProgramCall, before: Output | None) -> Output | None:
-    """Return the output of a command; `None` if it is not known.
+    """Return the output of a command; `None` if the output is not known or has too many words.
 
     `before` is the output that it gets as its input; `None` if there is none, or it is not known.
     """
@@ -57,7 +57,7 @@ def output_of(call: ProgramCall, before: Output | None) -> Output | None:
 
 
 def find_matches(root: str, tests: list[str]) -> list[str]:
-    """Return patterns of the files that `find` may find below a folder with some tests."""
+    """Return patterns of the files below the folder `root` that `find` may find with these tests."""
     root = f"{root.rstrip('/')}/{ANY_DEPTH}"
     words = [f"{root}{name}" for name in _names(tests) or ["*"]]
     return (
@@ -143,7 +143,7 @@ def _grep(call: ProgramCall, before: Output | None) -> Output | None:
 def _grep_lines(before: Output, patterns: list[str]) -> Output:
     """Return what grep prints of its input.
 
-    If it searches for the ending of names (`.py$`), a name that is only known as a pattern gets that ending.
+    If it searches for an ending (`.py$`), a pattern that matches every name gets it: `src/**/*` → `src/**/*.py`.
     """
     match = re.fullmatch(r"\\\.(?:\((\w+(?:\|\w+)*)\)|(\w+))\$", plain(patterns[0])) if len(patterns) == 1 else None
     if match is None or before.is_prefix:

@@ -48,7 +48,7 @@ def sqlite(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _parsed(args: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the values of the options and the operands. Options start with one dash or two."""
+    """Return the values of each option, and the operands. Options start with one dash or two."""
     values: dict[str, list[str]] = {}
     operands, rest = [], iter(args)
     for arg in rest:

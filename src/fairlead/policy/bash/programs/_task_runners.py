@@ -84,7 +84,7 @@ def _without_folder(args: list[str]) -> list[str]:
 
 
 def _npm(call: ProgramCall) -> Iterator[Effect]:
-    """Yield the effects of npm, yarn, pnpm and bun."""
+    """Yield the effects of npm, yarn and pnpm."""
     opts = parse_options(_before_separator(call.args), "Cw", "prefix cwd dir workspace filter loglevel")
     folder = next(iter(opts.values("C", "prefix", "cwd", "dir")), None)
     scripts = () if opts.has("ignore-scripts") and opts.operands[:1] != ["run"] else _npm_scripts(call, opts.operands)

@@ -54,7 +54,10 @@ def any_program(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
-    """Yield the files in the arguments of a program that reads its operands, but may write the files in its options."""
+    """Yield the files in the arguments of a program that reads its operands, but may write the files in its options.
+
+    `writes`: whether it may write its operands, too.
+    """
     option = False
     for arg in args:
         is_option = arg[:1] == "-"
@@ -64,7 +67,7 @@ def _checked(args: list[str], *, writes: bool) -> Iterator[Effect]:
 
 
 def mentions(args: Iterable[str]) -> Iterator[Mention]:
-    """Yield a mention of each word in some arguments that may name a file."""
+    """Yield a mention of each word that may name a file in the arguments, except in messages: `-m 'a text'`."""
     is_text = False
     for arg in args:
         if not (is_text and any(c.isspace() for c in plain(arg))):
@@ -73,7 +76,10 @@ def mentions(args: Iterable[str]) -> Iterator[Mention]:
 
 
 def named_files(arg: str) -> Iterable[str]:
-    """Return the words that may name a file in an argument: the whole argument, and its parts between separators."""
+    """Return the words that may name a file in an argument: the whole argument, and its parts between separators.
+
+    Returns no words if the argument is not known.
+    """
     if is_unknown(arg):
         return ()
     words: dict[str, None] = {}

@@ -87,7 +87,7 @@ def _env(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _assignments(words: list[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Split the assignments (`NAME=value`) before a command from the command."""
+    """Return the assignments (`NAME=value`) before a command, and the words of the command."""
     count = next((index for index, word in enumerate(words) if not _ASSIGNMENT.match(word)), len(words))
     return tuple(words[:count]), words[count:]
 
@@ -138,7 +138,7 @@ def _reads_startup_files(args: list[str]) -> bool:
 
 
 def _as_user(args: list[str], *, code: bool) -> tuple[list[str], bool]:
-    """Return the arguments of `su`, and whether they begin with a script: `-c` may follow the name of the user."""
+    """Return the arguments of `su` from its script on, and whether it has one: `-c` may follow the user's name."""
     if not code and "-c" in args:
         return args[args.index("-c") + 1 :], True
     return args, code
@@ -194,7 +194,7 @@ def _xargs(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _input_words(call: ProgramCall) -> list[str]:
-    """Return the words of the input, or patterns that match them."""
+    """Return the words of the input, or patterns that match them; one unknown word if they are not known."""
     if call.stdin is not None:
         return [quote(word) for word in call.stdin.split()]
     return [_FROM_PIPE] if call.lines is None else list(call.lines)
@@ -241,7 +241,7 @@ def _fd(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _fill(words: list[str], file: str, placeholder: str = "{}") -> list[str]:
-    """Replace a placeholder, quoted or not, with a file."""
+    """Return the words with the placeholder, quoted or not, replaced by a file."""
     return [word.replace(placeholder, file).replace(quote(placeholder), file) for word in words]
 
 

@@ -3,8 +3,8 @@
 A script that git tracks and that is unchanged belongs to the project. Its unknown effects are not reported: it is not
 new, and the user would be asked at every build. The files that it names are checked as in any other script.
 
-Knows which scripts run in which language. What a text does that is run as a script, and what programs do, is known to
-the interfaces of `_recursion`.
+Knows which scripts run in which language. What the text of a script does, and what programs do, is left to the
+interfaces of `_recursion`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_ALL_SCRIPTS: Final = 96 * 1024
 _MAX_GLOBBED: Final = 12
 """The maximum number of scripts that a glob may match."""
 _MAX_ABOVE: Final = 6
-"""The number of parent folders, less one, in which a task file is searched for."""
+"""One more than the number of parent folders in which a task file is searched for."""
 _ANALYSED_LANGUAGES: Final = frozenset({"awk", "sed", "sqlite"})
 """Languages with an analysis of their own; in all others the code is searched for literals."""
 _TASK_FILES: Final = frozenset({"make", "npm", "just", "task"})
@@ -103,7 +103,7 @@ class ScriptFileAnalyser:
             self._effects.apply_effects(mentions(run.args), program)
 
     def _analyse_globbed(self, run: RunFile, program: str) -> None:
-        """Analyse the scripts that a glob matches."""
+        """Analyse the scripts that a glob matches; if they are too many, collect an unknown effect as well."""
         from fairlead.policy.paths._resolve import PathResolver
         from fairlead.policy.paths._search import TooManyFiles, expand
 
@@ -188,7 +188,7 @@ class ScriptFileAnalyser:
             self._scope.leave_subshell(saved)
 
     def _source_script(self, text: str, args: list[str]) -> None:
-        """Analyse a script that the shell itself runs. Its folder and variables stay, the arguments do not."""
+        """Analyse a script that the shell itself runs: its folder and variables remain, its arguments do not."""
         if not args:
             self._scripts.analyse_script(text, same_shell=True)
             return

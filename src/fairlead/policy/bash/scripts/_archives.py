@@ -20,8 +20,8 @@ _MAX_MEMBERS: Final = 2_000
 def unpacked_files(unpack: Unpack, files: CommandFiles) -> list[str] | None:
     """Return the words for the files that are written when an archive is unpacked, or a patch applied.
 
-    Returns `None` if they are not known: the archive cannot be read, or has too many of them. Raises `NeedsThread`
-    if the context may not wait.
+    Returns `None` if they are not known: the archive cannot be read, is too large, or has too many files. Raises
+    `NeedsThread` if the context may not wait.
     """
     if is_unknown(unpack.word):
         return None

@@ -46,7 +46,7 @@ class WrittenText(NamedTuple):
 
 
 class CommandFiles:
-    """Reads files for the analysis of one command. Raises `NeedsThread` where the disk would be read."""
+    """Reads files for the analysis of one command. Raises the `NeedsThread` of the context."""
 
     def __init__(self, context: AnalysisContext, collector: Collector, scope: Scope) -> None:
         self.context = context
@@ -101,8 +101,8 @@ class CommandFiles:
     def find_scripts(self, path: str) -> Iterable[Script]:
         """Return the scripts that a path may refer to; none if it refers to no file.
 
-        They are those that this command writes or copies there, or the one on the disk. A script that is written by
-        another program has no known text.
+        These are what this command writes or copies to the path, or else the file on the disk. A script has no known
+        text if another program of the command writes it.
         """
         absolute = self.context.absolute(path)
         writers = self._writers_of(absolute) - _KEEPS_TEXT
@@ -117,7 +117,7 @@ class CommandFiles:
         return [Script(path, None)] if writers else self.find_named_scripts(path, path)
 
     def find_named_scripts(self, path: str, name: str) -> Iterator[Script]:
-        """Yield the scripts at a path as scripts of another name: the text that is written there, the file, or both."""
+        """Yield the scripts at `path` under another name: the text that the command writes there, the file, or both."""
         written = self._written_text(self.context.absolute(path))
         if written is not None:
             yield Script(name, written.text)

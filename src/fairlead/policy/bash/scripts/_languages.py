@@ -1,4 +1,4 @@
-"""The languages of scripts: which interpreter runs a script by its first line or its name. Knows no file's place."""
+"""The languages of scripts: which interpreter runs a script by its first line or its name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _HEAD: Final = 1024
 
 
 def find_language(path: str, text: str) -> str | None:
-    """Return the interpreter of a script that is run by its name; `None` for a program that is not a script."""
+    """Return the interpreter of a script by its first line or its suffix, `sh` if neither names one.
+
+    Returns `None` for a program that is not a script.
+    """
     if "\0" in text[:_HEAD]:
         return None
     match = re.match(_SHEBANG, text)

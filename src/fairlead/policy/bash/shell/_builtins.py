@@ -40,7 +40,7 @@ def apply_builtin(program: str, args: list[str], stdin: Input, scope: Scope) -> 
 
 
 def _read(args: list[str], stdin: Input, scope: Scope) -> None:
-    """Apply `read NAME`. The values are known if the input is, and goes to one variable."""
+    """Apply `read NAME`. The values are known if the input is known and goes to one variable."""
     names = parse_options(args, "adeinNptu").operands
     scope.forget_values(names or ["REPLY"])
     if stdin.text is not None:

@@ -47,9 +47,9 @@ def change_folder(folders: Folders, word: str) -> Folders:
 
 
 def merge_folders(first: Folders, second: Folders, unless: str | None = None) -> Folders:
-    """Return both sets of folders, those of the second only if `unless` is not a folder.
+    """Return both sets of folders; the second set applies only if the path `unless` is not a folder.
 
-    Returns `UNKNOWN_FOLDERS` if there are too many.
+    Returns `UNKNOWN_FOLDERS` if there are too many folders.
     """
     if first == second:
         return first

@@ -91,7 +91,7 @@ class Scope:
         self.folders, self.previous, self.stack, self.variables, self.exported, self.certain = saved
 
     def change_folder(self, targets: list[str], *, pushed: bool) -> None:
-        """Apply `cd` with its operands; `pushed`: as `pushd`, which stores the folders that are left."""
+        """Apply `cd` with its operands; with `pushed`, apply `pushd`, which also stores the folders before it."""
         before = self.folders
         if pushed:
             self.stack.append(before)
@@ -104,14 +104,14 @@ class Scope:
         self.previous = before
 
     def restore_folder(self) -> None:
-        """Apply `popd`."""
+        """Apply `popd`: return to the folders that `pushd` stored last; to unknown ones if none are stored."""
         self.folders = self.stack.pop() if self.stack else UNKNOWN_FOLDERS
 
     def assign(self, name: str, words: list[str], *, added: bool | None, indexed: bool) -> None:
-        """Assign words to a variable; if the statement may not run, it keeps its earlier values as well.
+        """Assign words to a variable; if the statement may not run, the variable keeps its earlier values as well.
 
         `added`: whether the words are appended (`+=`); `None` if they replace an array. `indexed`: whether the variable
-        is an array, or an element of one.
+        is an array, or an element of one. The values become unknown if there are too many.
         """
         self.assigned[name] = None
         old = self.variables.get(name, ())

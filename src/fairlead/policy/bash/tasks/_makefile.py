@@ -41,7 +41,7 @@ class _Makefile:
         self._includes = _MAX_INCLUDES
 
     def override(self, name: str, value: str) -> None:
-        """Set a variable from the command line, which assignments in the file do not change."""
+        """Set a variable as the command line of make does: assignments in the file do not change it."""
         self.variables[name] = value
         self._fixed.add(name)
 
@@ -95,7 +95,10 @@ class _Makefile:
         return rules
 
     def expand(self, text: str, automatic: dict[str, str] | None = None) -> str:
-        """Replace references to variables. A value that is only known when make runs becomes `_UNKNOWN`."""
+        """Return a text with references to variables replaced; by `_UNKNOWN`, if a value is only known when make runs.
+
+        `automatic`: the values of `$@`, `$<` and the like, by their names without the dollar.
+        """
         automatic = automatic or {}
 
         def value(match: re.Match[str]) -> str:
@@ -120,7 +123,7 @@ class _Makefile:
         return [need for rule in self._rules_of(target) for need in rule.prerequisites]
 
     def commands(self, target: str) -> Iterator[TaskCommand]:
-        """Yield the lines of the recipe of a target. Each line runs in its own shell."""
+        """Yield the commands for a target. Each line of its recipe runs in its own shell."""
         for rule in self._rules_of(target):
             first = rule.prerequisites[0] if rule.prerequisites else ""
             automatic = {"@": target, "<": first, "^": " ".join(rule.prerequisites), "*": target.rpartition(".")[0]}

@@ -23,7 +23,7 @@ class TaskCommand(NamedTuple):
 
 
 def in_order(goals: Iterable[str], needs: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """Yield the goals and their dependencies, each once and after its own dependencies."""
+    """Yield the goals and their dependencies, each once and after its own dependencies. Ends after `MAX_TASKS`."""
     done: dict[str, None] = {}
     waiting = [(goal, False) for goal in reversed([*goals])]
     while waiting and len(done) < MAX_TASKS:

@@ -124,7 +124,7 @@ def check_container(words: Sequence[str], clients: Iterable[Client]) -> Iterator
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return a command without the programs that only start it, and their options."""
+    """Return the words of a command from its own program on: `sudo -n env A=1 claude` → `claude`."""
     index = 0
     while index < len(words) and (
         basename(words[index]) in _STARTERS or words[index].startswith("-") or "=" in words[index]

@@ -88,7 +88,7 @@ _MARKS = (
     *("-m venv", "-m virtualenv", "-m ensurepip", "-m uv", "-m pipx", "-m conda", "-m poetry", "rmtree", "rename("),
     *("fileutils", "rmsync", "move(", "setup.py", "easy_install"),
 )
-"""A command that contains none of these, nor a client's words, and calls no program that is checked, is harmless."""
+"""A command is only checked if it contains one of these or a client's words, or calls a program that is checked."""
 
 
 class SelfProtectionCheck:
@@ -102,7 +102,7 @@ class SelfProtectionCheck:
     ) -> None:
         self._startup = startup
         self._contains_own = contains_own
-        """Returns whether a folder contains files that no agent may change. Takes the working directory, too."""
+        """Takes a folder and the working directory; returns whether the folder contains protected files."""
         self._clients = tuple(known_clients())
         programs = {*PROCESSES, *FINDERS, *PACKAGE_MANAGERS, *OTHER_AGENTS, *map(_program_name, OTHER_AGENT_PACKAGES)}
         programs |= CONTAINER_PROGRAMS

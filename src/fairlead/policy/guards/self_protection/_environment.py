@@ -23,7 +23,10 @@ _IN_VENV = ("bin", "Scripts", "lib", "lib64", "Lib", "pyvenv.cfg")
 
 @cache
 def environment_paths() -> tuple[str, ...]:
-    """Return the absolute paths of files and folders that no agent may change. No path but a link is below another."""
+    """Return the absolute paths of files and folders that no agent may change.
+
+    A path below another one is left out, unless it is a link.
+    """
     paths = sorted({path for path in _paths() if path.startswith("/")})
     return tuple(path for path in paths if os.path.islink(path) or not _is_below(path, paths))
 

@@ -140,7 +140,10 @@ class ProtectedOwnFiles:
         return any(map(self._contains, target.names))
 
     def check_input(self, evaluation: Evaluation, call: ToolCall, tool_input: Mapping[str, Any]) -> str | None:
-        """Return why a tool may not be called with an input; `None` if it may. Ignores paths and commands in it."""
+        """Return why a tool may not be called with an input; `None` if it may.
+
+        Ignores the paths and the commands in the input, which other guards check.
+        """
         if call.kind not in _CHECKED_KINDS and not _writes_startup_file(evaluation, call):
             return None
         finding = next(self._input_findings(evaluation, call, tool_input), None)

@@ -21,7 +21,11 @@ _MAX_BYTES = 64 * 1024
 
 
 def read_texts(analysis: Analysis, cwd: str, *, may_wait: bool) -> Iterator[str]:
-    """Yield the contents of the files that a command reads or gets as arguments. The search is bounded."""
+    """Yield the contents of the files that a command reads or gets as arguments.
+
+    Files that cannot be read, are too large or too many are left out. Without `may_wait`, raises `NeedsThread` instead
+    of reading more than a few kilobytes.
+    """
     context = AnalysisContext(cwd, may_wait=may_wait)
     paths = PathResolver(cwd)
     read = (access for access in chain(analysis.files, analysis.mentions) if access.mode in {"read", "any"})

@@ -54,7 +54,7 @@ class StartupRules:
         self._variable = re.compile(rf"(?:^|[\s;'\"])({names}|FAIRLEAD_\w+|{_LOADERS})(?:=|\s+\S)", re.MULTILINE)
 
     def findings(self, text: str) -> Iterator[Finding]:
-        """Yield the effects of a text in a start-up file that are not allowed."""
+        """Yield the forbidden effects that a text in a start-up file would have."""
         from fairlead.policy.guards.self_protection._findings import Finding
 
         if match := self._program.search(text):

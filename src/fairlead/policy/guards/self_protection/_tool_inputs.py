@@ -22,7 +22,7 @@ _REQUEST = r"/v1/(?:stop|events/SessionStart)\b"
 
 
 def check_tool_input(tool: str, tool_input: Mapping[str, Any], clients: Iterable[Client]) -> Iterator[Finding]:
-    """Yield the effects of a call on Fairlead, by the name of the tool and the values of its input."""
+    """Yield what a call would do to Fairlead, judged by the name of the tool and the values of its input."""
     ends = re.search(_ENDS, tool) is not None
     variables = {name for client in clients for name in client.program.variables_without_hooks}
     for key, value in _leaves(tool_input):

@@ -211,7 +211,7 @@ def _patch(call: ProgramCall) -> Iterator[Effect]:
 
 
 def patched_files(text: str) -> list[str]:
-    """Return the names of the files that a patch changes, each also without its first folder."""
+    """Return the names of the files that a patch changes, each also without its first folder: `a/x.py`, `x.py`."""
     names: dict[str, None] = {}
     for name in re.findall(
         r"^(?:\+\+\+|---|\*\*\*|Index:|rename to|rename from|copy to) ([^\t\n]+)", text, re.MULTILINE

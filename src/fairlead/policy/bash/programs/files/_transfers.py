@@ -110,7 +110,10 @@ def _rsync(call: ProgramCall) -> Iterator[Effect]:
 
 
 def _rsynced(sources: list[str], target: str, *, deletes: bool) -> Iterator[Effect]:
-    """Yield the files that rsync writes: the target, or files in it if it is a folder."""
+    """Yield the files that rsync writes: the target, or files in a target folder.
+
+    `deletes`: whether it also removes other files there.
+    """
     whole = deletes or any(
         source.endswith("/") or basename(source) in {".", ".."} or _is_remote(source) for source in sources
     )
