@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _TIMEOUT = 2.0
-"""Seconds. A loop that has ended no longer answers, and a thread that waits for it delays the shutdown."""
+"""Seconds that a thread waits for the loop. A loop that has ended never answers, and waiting delays the shutdown."""
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., T], *args: object) -> T:

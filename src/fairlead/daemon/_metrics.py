@@ -20,7 +20,9 @@ _BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.
 """Upper bounds in seconds of the histogram of decisions."""
 
 _MAX_NAMES = 500
-"""Pairs of event and verdict that are counted separately: unknown event names must not fill the memory."""
+"""The maximum number of pairs of event and verdict that are counted separately.
+Unknown event names must not fill the memory.
+"""
 
 MAX_LAG = 0.05
 """Seconds after which the loop counts as blocked."""
@@ -110,7 +112,7 @@ class Metrics(EventExtension):
 def resident_memory(pid: int | None = None) -> int:
     """Return the resident memory of a process in bytes, by default of this one.
 
-    If it cannot be read, return the peak of this process, and 0 for another.
+    If it cannot be read, return 0 with a `pid`, and without one the peak of this process.
     """
     try:
         with open(f"/proc/{pid or 'self'}/statm", "rb") as file:

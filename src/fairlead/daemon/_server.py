@@ -47,7 +47,7 @@ _SNAPSHOT_INTERVAL = 30.0
 _SOCKET_INTERVAL = 0.5
 _SWITCH_INTERVAL = 0.001
 _GARBAGE_THRESHOLD = 20_000
-"""New objects before the youngest are searched for garbage; Python's own value is 700."""
+"""The number of new objects after which the youngest are searched for garbage; Python's own value is 700."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True):

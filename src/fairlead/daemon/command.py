@@ -38,7 +38,10 @@ def main(args: Sequence[str]) -> int:
 
 
 def read_options(args: Sequence[str]) -> tuple[float | None, int | None]:
-    """Return the values of `--idle` (seconds) and `--port`; `None` for one that is not given. Raises `UsageError`."""
+    """Return the values of `--idle` (seconds) and `--port`; `None` for an option that is not given.
+
+    Raises `UsageError` for an unknown option or a wrong value.
+    """
     given: dict[str, str] = {}
     rest = iter(args)
     for word in rest:

@@ -44,12 +44,13 @@ T = TypeVar("T")
 
 _THREADS = 4
 _LONG_THREADS = 32
-"""Threads for events that wait for the user's own code: long waits must not delay other events."""
+"""The number of threads for events that wait for the user's own code: long waits must not delay other events."""
 _TOKEN_LIFETIME = 10.0
 """Seconds within which a launcher has to ask for the reply that it was told to wait for."""
 _MAX_WAIT = 120_000
-"""Milliseconds that a launcher waits for that reply: longer than the hooks of several policies take to load and to
-answer."""
+"""Milliseconds that a launcher waits for a reply by its token.
+This is longer than the hooks of several policies take to load and to answer.
+"""
 
 
 class HookEndpoint:
@@ -103,7 +104,7 @@ class HookEndpoint:
         return reply
 
     async def reply_in_thread(self, request: HookRequest, payload: bytes) -> HookReply:
-        """Handle an event or a report in a thread, and return the reply. If that fails, it is an error reply."""
+        """Handle an event or a report in a thread, and return the reply; if that fails, an error reply."""
         try:
             if request.is_report:
                 return await self._in_thread(self._settler.settle, request, payload)
@@ -165,7 +166,7 @@ class HookEndpoint:
         return 0.0 if self.in_progress else monotonic() - self._last_active
 
     def close(self) -> None:
-        """Wait for the events in progress. Cancels those for the user's hooks that have no thread yet."""
+        """Wait for the events in progress. Events for the user's hooks that have no thread yet are cancelled."""
         self._threads.shutdown()
         self._long_threads.shutdown(cancel_futures=True)
 

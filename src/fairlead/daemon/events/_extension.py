@@ -140,7 +140,7 @@ class EventExtension:
         """Handle the results of an event's commands, which were just recorded."""
 
     def undo(self, event_id: str) -> None:
-        """Undo what the reply has marked: it was not delivered, or another process has answered the event.
+        """Undo what a reply has marked, because it was not delivered, or another process has answered the event.
 
         Called with the id of any event, also if this extension has marked nothing at it.
         """
@@ -232,9 +232,9 @@ class ExtensionRegistry:
 
 
 _MAX_CACHED = 1000
-"""Events and tools whose subscribers are cached: a client may send names of its own."""
+"""The maximum number of events and tools whose subscribers are cached: a client may send names of its own."""
 _MAX_NAME = 200
-"""Characters in the names of an event and a tool that are cached."""
+"""The maximum number of characters in the names of an event and a tool, together, for which methods are cached."""
 
 
 def _cache(cache: dict[K, V], key: K, value: V) -> None:

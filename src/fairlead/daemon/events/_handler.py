@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _MAX_LOOP_PAYLOAD = 16 * 1024
 _MAX_LOOP_COMMAND = 2 * 1024
-"""Bytes of a payload with a shell command, which takes longest to analyse."""
+"""The maximum bytes of a payload with a shell command in the event loop: shell commands take longest to analyse."""
 _MAX_LOOP_SECONDS = 0.002
 _MAX_THREAD_SECONDS = 0.25
 """Seconds of an event in a thread after which the next one is not tried in the event loop. Threads wait for others."""
 _MIN_PAUSE = 1.0
 _MAX_PAUSE = 60.0
-"""Seconds after which events that were slow are tried in the event loop again. Each failure doubles them."""
+"""The longest pause in seconds until slow events are tried in the event loop again. Each failure doubles the pause."""
 _NEVER = 0.0, 0.0
 _MAX_EVENT_KEYS = 4096
 _MAX_LEFT = 256
@@ -317,7 +317,10 @@ def _run_delay() -> float:
 
 
 def _reply(context: EventContext, decision: Decision, payload: bytes) -> HookReply:
-    """Return the reply with the client's answer; or with a plan if the caller has to run commands or send notes."""
+    """Return the reply with the client's answer; or with a plan if the caller has to run commands or send notes.
+
+    If an extension has set `start_wait` and the event is not blocked, the reply makes the launcher wait.
+    """
     event, request = context.event, context.request
     undo_id = request.id if decision.undoable else ""
     if decision.plan is not None and decision.plan.steps:

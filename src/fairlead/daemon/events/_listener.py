@@ -35,9 +35,9 @@ _READ_SIZE = 64 * 1024
 """Bytes of one read. The memory for more would be mapped for each read, which takes ten times as long as the read."""
 _MAX_READS = 4
 _ACCEPT_BATCH = 16
-"""Connections that are accepted before the loop serves others."""
+"""The maximum number of connections that are accepted before the loop does other work."""
 _ACCEPT_PAUSE = 0.1
-"""Seconds, if no connection can be accepted: there are too many open files."""
+"""Seconds until the next attempt if no connection can be accepted, as when too many files are open."""
 _MAX_REPLY = 1.0
 """Seconds after which a launcher is told to wait. After two seconds without a reply, it assumes that the daemon is
 dead."""
@@ -325,7 +325,10 @@ class HookConnection:
             raise
 
     def _send(self, reply: HookReply, *, acks: bool) -> None:
-        """Send a reply. If it cannot be delivered, the extensions undo what they have marked."""
+        """Send a reply; with `acks`, ask the launcher to acknowledge it.
+
+        If the reply cannot be delivered, the extensions undo what they have marked.
+        """
         acks = acks and bool(reply.undo_id)
         data = encode_reply(reply, acks=acks)
         try:

@@ -98,7 +98,7 @@ class HookReply(msgspec.Struct, frozen=True):
 
     status: int
     exit: int = 0
-    """The hook's exit code; in a 202, the one if the plan cannot be carried out."""
+    """The hook's exit code; in a 202, the exit code if the plan cannot be carried out."""
     stdout: bytes = b""
     """What to print; in a 202, the steps for the launcher, if it runs them itself, and the decision as JSON."""
     stderr: bytes = b""
@@ -113,7 +113,7 @@ class HookReply(msgspec.Struct, frozen=True):
     milliseconds: int = 0
     """In a 303, how long the wait may take."""
     steps_size: int = 0
-    """In a 202, the bytes of the steps."""
+    """In a 202, the number of bytes of the steps at the start of `stdout`."""
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the HTTP headers."""
@@ -253,7 +253,7 @@ class RequestReader:
     def read(self, data: bytes) -> tuple[HookRequest, bytes] | None:
         """Return the request and its payload; `None` while it is not complete.
 
-        `data` is all that was read from the connection so far. Raises `NotHookRequest`.
+        `data` is all that was read from the connection so far. Raises `NotHookRequest` for any other request.
         """
         end = data.find(b"\r\n\r\n")
         if end < 0:

@@ -66,7 +66,7 @@ def plan_reply(context: EventContext, decision: Decision, payload: bytes, undo_i
 
 
 def _condition() -> Callable[[Step], bool]:
-    """Return a function that returns whether a step applies to the files that have changed."""
+    """Return a function that returns whether a step has no `when`, or its `when` matches a changed file."""
     changes = FileChanges(inf, CancellationToken())
     return lambda step: not step.when or changes.match(step.folder, step.when, loose=step.loose_when)
 

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from fairlead.journal import Journal, Position, Record
 
 _MAX_RECENT = 20_000
-"""Ids that are remembered. A launcher gives up after two seconds, so an event that is sent twice comes again soon."""
+"""The maximum number of ids that are remembered.
+
+A launcher gives up after two seconds, so an event that is sent twice comes again soon."""
 _FIRST_RECENT = 1000
-"""Ids that are loaded before the first event: those of the requests that a killed daemon left without a reply."""
+"""The number of ids that are loaded before the first event: of requests that a killed daemon left without a reply."""
 _NONE: frozenset[str] = frozenset()
 _RECORDS_AT_ONCE = 20
 _PAUSE = 0.002
-"""Seconds to pause after that many records of the spool, so that the event loop can run."""
+"""Seconds to pause after `_RECORDS_AT_ONCE` records of the spool, so that the event loop can run."""
 
 
 MAX_BACKLOG = 16 * 1024 * 1024

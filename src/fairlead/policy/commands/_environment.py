@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 PREFIXES = ("FAIRLEAD_", "CONCLAUDE_")
 MAX_VALUE_BYTES = 32 * 1024
-"""A longer value is left out. The system starts no program with one above 128 KiB (Linux), or 1 MB in all (macOS)."""
+"""The maximum number of bytes of a value; a longer one is left out.
+
+The system starts no program with one above 128 KiB (Linux), or 1 MB in all (macOS)."""
 
 _ALWAYS = {"SESSION_ID": "session_id", "TRANSCRIPT_PATH": "transcript_path", "HOOK_EVENT": "event_name", "CWD": "cwd"}
 _AGENT = {
@@ -86,7 +88,10 @@ ALL_VARIABLES = frozenset(
 
 
 def event_variables(event: Event, **more: str | None) -> dict[str, str]:
-    """Return the variables that an event sets, and those in `more`, with both prefixes. `None` values are left out."""
+    """Return the variables that an event sets, and those in `more`, each with both prefixes.
+
+    A value that is `None`, or cannot be an environment variable, is left out.
+    """
     fields = {**_ALWAYS, **_AGENT, **_BY_EVENT.get(event.event_name, {})}
     values: dict[str, Any] = {name: getattr(event, field, None) for name, field in fields.items()}
     if isinstance(event, SubagentStart):
@@ -101,16 +106,16 @@ def event_variables(event: Event, **more: str | None) -> dict[str, str]:
 def command_environment(
     own: Mapping[str, str], inherited: Mapping[str, str], folder: str, payload: bytes
 ) -> dict[str, str]:
-    """Return the environment of a command: the inherited one, with the variables of the plan (`own`).
+    """Return the environment of a command: `inherited` without the variables of events, and those of the plan (`own`).
 
-    `folder` and `payload` become variables, too.
+    `folder`, that of the policy, and `payload` become variables, too; a payload that is too large does not.
     """
     kept = {name: value for name, value in inherited.items() if name not in ALL_VARIABLES}
     return {**kept, **own, **_with_prefixes({"CONFIG_DIR": folder, **_payload_variable(payload)})}
 
 
 def plan_variables(plan: Plan, payload: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Return the variables that the commands of a plan do not inherit: those of all, and those of each in a list."""
+    """Return the variables that the commands of a plan do not inherit: of all commands, and in a list of each one."""
     folders = [_with_prefixes({"CONFIG_DIR": step.folder}) for step in plan.steps]
     return {**plan.env, **_with_prefixes(_payload_variable(payload))}, folders
 
@@ -127,7 +132,7 @@ def _with_prefixes(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _file_path(event: ToolEvent) -> str | None:
-    """Return the file of a tool call; `None` if it has none."""
+    """Return the file that a tool call names; `None` if it names none."""
     return client_or_default(event.client).file_of(event.tool_input)
 
 

@@ -30,7 +30,7 @@ MAX_SEARCH_SECONDS = 0.5
 _MAX_STEPS = 10_000_000
 """The maximum number of steps of a search that cannot be interrupted: about a tenth of a second."""
 _MIN_COSTLY_REPEATS = 100
-"""A part that may repeat this often makes the search time grow with the length of the text."""
+"""The number of repeats from which a part makes the search time grow with the length of the text."""
 
 
 class PatternSearch:
@@ -78,9 +78,9 @@ class _Complexity(NamedTuple):
     """The properties of a pattern that determine the time of a search."""
 
     repeats: int
-    """The number of parts that may repeat without a limit."""
+    """The number of parts that may repeat at least `_MIN_COSTLY_REPEATS` times."""
     in_line: bool
-    """None of these parts matches beyond the end of a line."""
+    """Whether none of the parts that `repeats` counts matches beyond the end of a line."""
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +92,7 @@ def _compiled(pattern: str, case_insensitive: bool) -> tuple[re.Pattern[str], _C
 
 
 def _repeated(items: Any) -> Iterator[Any]:
-    """Yield the bodies of all unbounded repeats, also of nested ones."""
+    """Yield the bodies of all parts that may repeat at least `_MIN_COSTLY_REPEATS` times, also of nested ones."""
     for item in items:
         if isinstance(item, tuple) and len(item) == 2 and item[0] in {op.MAX_REPEAT, op.MIN_REPEAT}:  # noqa: PLR2004 - a pair
             if item[1][1] >= _MIN_COSTLY_REPEATS:
@@ -103,7 +103,7 @@ def _repeated(items: Any) -> Iterator[Any]:
 
 
 def _is_interruptible() -> bool:
-    """Return whether this is the main thread, without an event loop that has other requests to serve."""
+    """Return whether this is the main thread, and no event loop runs in it."""
     asyncio = sys.modules.get("asyncio")
     return current_thread() is main_thread() and (asyncio is None or asyncio._get_running_loop() is None)  # noqa: SLF001 - the public one raises
 
@@ -114,7 +114,7 @@ def _is_any(body: Any) -> bool:
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in the main thread after some seconds. Does nothing if another timer is running."""
+    """Raise `TimeoutError` if the block takes longer than `seconds`. Without a limit if another timer is running."""
     if any(signal.getitimer(signal.ITIMER_REAL)):
         yield
         return

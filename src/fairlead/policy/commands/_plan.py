@@ -40,14 +40,14 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_output_lines: int | None = None
     notify: bool = False
     pattern: str | None = None
-    """The pattern of the command in the policy file."""
+    """The pattern of the command in the policy file; `None` for a command without one."""
     when: tuple[str, ...] = ()
     loose_when: bool = False
-    """In `when`, `*` also matches slashes, as in conclaude."""
+    """Whether `*` in `when` also matches slashes, as in conclaude."""
     observes: bool = False
-    """It never blocks, whatever `on_failure` is."""
+    """Whether it never blocks, whatever the plan's `on_failure` is."""
     passes_unchecked: bool = False
-    """It does not block if it could not be run: `onFailure: pass`."""
+    """Whether a command that could not be run does not block (`onFailure: pass`)."""
 
 
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,10 +65,10 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     log: tuple[str, ...] = ()
     """Lines for stderr."""
     infinite: str | None = None
-    """The message that keeps the agent going if all commands pass."""
+    """The message that keeps the agent going if all commands pass; `None` if it may stop then."""
     max_blocks: int = 0
     """The maximum number of blocks in a row, after which the agent may stop; 0 is no limit."""
     first_stop: bool | None = None
     """Whether no earlier stop of this turn was blocked; `None` if the client does not send it."""
     gives_path: bool = False
-    """The last line of the output is the path of the worktree that the command created."""
+    """Whether the last line of the output is the path of the worktree that the command created."""

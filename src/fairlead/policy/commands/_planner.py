@@ -1,6 +1,6 @@
 """Plans the commands of an event, those of the nearest layer first.
 
-Runs nothing. It reads files only for a prompt: those that matching context rules name with `@`.
+Runs nothing. Reads no files, except for a prompt the files that matching context rules name with `@`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _EventKind(Struct, frozen=True):
     on_failure: OnFailure = "never"
     shown: Shown = "person"
     always: bool = False
-    """Plan it even without a command: there may be a log line, a context or a message."""
+    """Whether it is planned even without a command, as a plan may also have a log line, a context or a message."""
 
 
 _KINDS: dict[str, _EventKind] = {
@@ -163,7 +163,7 @@ class PatternCheck(Struct, frozen=True):
 
 
 def check_patterns(event: Event, layers: tuple[Layer, ...]) -> Iterator[PatternCheck]:
-    """Yield the patterns of an event's section, whether they match or not, in the order of the files."""
+    """Yield a check of each pattern in an event's section, by file; none for an event without patterns."""
     kind = _KINDS.get(event.event_name)
     if kind is None:
         return
@@ -274,7 +274,10 @@ def _subagent_start_fields(event: Event, layers: tuple[Layer, ...]) -> dict[str,
 
 
 def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _prompts.ReadFile) -> Plan:
-    """Return the plan for a prompt. Commands for prompts never block, but those for a slash command may."""
+    """Return the plan for a prompt; an empty plan if the prompt is blank.
+
+    Commands for prompts never block, but commands for a slash command may.
+    """
     if not event.prompt.strip():
         return Plan(event_name=event.event_name, session_id=event.session_id)
     slash, search = _prompts.slash_command(event.prompt), PatternSearch(event.prompt)
@@ -297,7 +300,7 @@ def _for_prompt(event: UserPromptSubmit, layers: tuple[Layer, ...], read: _promp
 
 
 def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
-    """Return the commands for a slash command, whose pattern may contain the slash."""
+    """Return the commands whose pattern matches the name of a slash command, with or without the slash."""
     return [
         (layer, pattern, command)
         for layer in layers
@@ -307,7 +310,7 @@ def _for_slash(name: str, layers: tuple[Layer, ...]) -> _Commands:
 
 
 def _for_worktree(event: Event, layers: tuple[Layer, ...]) -> Plan:
-    """Return the plan for a new worktree: the command of the nearest file that has one."""
+    """Return the plan for a new worktree: the command of the nearest file that has one; without one, an empty plan."""
     for layer in layers:
         section = layer.policy.worktree_create
         if section.command:

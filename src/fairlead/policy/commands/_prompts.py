@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     """Folder and path → the text of the file, or `None` if it may not or cannot be read."""
 
 MAX_FILE_BYTES = 64 * 1024
-"""A larger file is not added to a prompt."""
+"""The maximum number of bytes of a file that is added to a prompt."""
 
 _FILE = re.compile(r"(?<![\w.+-])@(?P<path>[\w\-./]+)")
 _SLASH = re.compile(r"/(?P<name>[A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)(?:\s+(?P<args>.*))?")
@@ -46,7 +46,10 @@ def slash_command(prompt: str) -> SlashCommand | None:
 
 
 def context(prompt: str, layers: Iterable[Layer], read: ReadFile, search: PatternSearch | None = None) -> str | None:
-    """Return the texts of all rules that match, nearest file first, separated by blank lines; `None` if none does."""
+    """Return the texts of all rules that match, nearest file first, separated by blank lines; `None` if none does.
+
+    `read` reads the files that a text names with `@`. `search` searches the prompt; by default a new one is made.
+    """
     search = search or PatternSearch(prompt)
     texts = [
         _with_files(rule.prompt, layer.folder, read)
@@ -58,7 +61,7 @@ def context(prompt: str, layers: Iterable[Layer], read: ReadFile, search: Patter
 
 
 def context_rule_applies(rule: ContextRule, search: PatternSearch) -> bool:
-    """Return whether a rule adds its text to a prompt."""
+    """Return whether a rule is enabled and its pattern is found in the prompt of `search`."""
     return rule.enabled and search.finds(rule.pattern, case_insensitive=rule.case_insensitive)
 
 

@@ -181,7 +181,7 @@ class _Mapper:
                 self._commands.append(_grep_command(rule, fields))
 
     def _add_guards(self, pairs: Pairs) -> Pairs:
-        """Add the keys of `rules`. Lists that are in both sections are concatenated."""
+        """Return the pairs of `preToolUse` with those in `_guards`. Lists under the same key are concatenated."""
         own = {key.text: value for key, value in pairs}
         merged = [(key, _joined(value, dict(_by_text(self._guards)).get(key.text))) for key, value in pairs]
         return merged + [(key, value) for key, value in self._guards if key.text not in own]
@@ -198,7 +198,10 @@ class _Mapper:
 
 
 def _with_section(pairs: Pairs, name: str, root: Node, change: Callable[[Pairs], Pairs]) -> Pairs:
-    """Return the sections with one changed or added. A section that is not a mapping is left for the validation."""
+    """Return the sections with the section `name` changed by `change`, or added.
+
+    A section that is not a mapping is left for the validation.
+    """
     if all(key.text != name for key, _ in pairs):
         pairs = [*pairs, (_text(root, name), Node("mapping", root.line, root.column, []))]
     return [

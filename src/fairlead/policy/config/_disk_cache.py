@@ -1,4 +1,4 @@
-"""Caches the last valid version of each policy file, which is faster to read, and applies if the file breaks."""
+"""Caches the last valid version of each policy file. It is faster to read, and applies if the file breaks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Stamp = tuple[int, ...]
 
 _VERSION = f"{sys.modules['fairlead'].__version__} {sys.version_info[:2]}"  # only the command line imports `fairlead`
 MIN_AGE = 100_000_000
-"""Nanoseconds. Two changes within a tick of the disk's clock leave the same stamp, so a younger file gets none."""
+"""The minimum age of a file's last change, in nanoseconds, for its stamp to be kept.
+
+Two changes within a tick of the disk's clock leave the same stamp.
+"""
 
 
 class CachedPolicy(Struct, frozen=True, array_like=True):
@@ -30,7 +33,7 @@ class CachedPolicy(Struct, frozen=True, array_like=True):
     """The result of `stamp_of`; empty if the file had just changed, so that it is read again."""
     document: dict[str, Any]
     only_validated: bool = False
-    """No event was decided by this version, so it does not apply once the file is deleted."""
+    """Whether no event was decided by this version, so that it does not apply once the file is deleted."""
     digest: str = ""
     """SHA-256 of the file's bytes; empty in an entry of an earlier version."""
 
@@ -64,7 +67,10 @@ def read_cached_policy(folder: str, file: str) -> CachedPolicy | None:
 def write_cached_policy(
     folder: str, file: str, contents: PolicyFileContents, now: int, *, only_validated: bool = False
 ) -> None:
-    """Write a file's entry into the cache folder. `now` is the time in nanoseconds. Raises `OSError` if that fails."""
+    """Write a file's entry into the cache folder. Raises `OSError` if that fails.
+
+    `now` is the time in nanoseconds. `only_validated`: no event was decided by this version.
+    """
     stamp = stamp_of(contents.status) if now - contents.status.st_ctime_ns > MIN_AGE else ()
     entry = CachedPolicy(_VERSION, os.path.realpath(file), stamp, contents.document, only_validated, contents.digest)
     make_private(folder)

@@ -36,7 +36,7 @@ class TooManyMistakes(Exception):
 
 
 class DiagnosticCollector:
-    """Collects the mistakes of one file, or the hints on it, up to a limit."""
+    """Collects the mistakes of one file, or the hints on it, up to `limit`; `None` is no limit."""
 
     def __init__(self, file: str, *, limit: int | None = MAX_MISTAKES) -> None:
         self.file = file

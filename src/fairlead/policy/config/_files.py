@@ -48,7 +48,7 @@ class LoadedPolicy(Struct, frozen=True):
     notices: tuple[PolicyNotice, ...] = ()
     """Messages that the user has not got yet."""
     unreadable: tuple[Diagnostic, ...] = ()
-    """The first mistake of each file that could not be loaded, if the call may go on without it."""
+    """The first mistake of each optional file that could not be loaded."""
 
 
 def find_policy_files(
@@ -80,7 +80,8 @@ def find_files(
 def _user_wide_folder(cwd: str, projects: Sequence[str], search: FolderSearch) -> str:
     """Return the folder that patterns in the user-wide file are relative to.
 
-    It is the folder of the nearest policy, first of the projects, then of `cwd`.
+    It is the folder of the nearest policy above a project, or else above `cwd`. If there is no policy, it is the first
+    project, or else `cwd`.
     """
     for folder in (*projects, cwd):
         if files := search.above(folder).files:
@@ -272,7 +273,10 @@ def _load(
 
 
 def _load_deleted(file: str, folder: str) -> tuple[Layer, list[str]]:
-    """Load the last good version of a deleted file, because switching branches must not disable a policy."""
+    """Load the last good version of a deleted file, with a warning. Raises `PolicyError` if there is none.
+
+    Switching branches must not disable a policy.
+    """
     cached = read_cached_policy(policy_cache_folder(), file)
     error = PolicyError((deleted_file_warning(file),))
     if cached is None:
@@ -334,7 +338,7 @@ def _cannot_cache(cache: str, error: OSError) -> str:
 
 
 def layer_of(file: str, folder: str, document: dict[str, Any], digest: str = "") -> Layer:
-    """Return the layer of a file's document. Raises `ValidationError` if it is not a policy."""
+    """Return the layer of a file's document. Raises `ValidationError` if the document is not a policy."""
     return Layer(file, folder, convert(document, Policy), document, digest=digest)
 
 
@@ -374,7 +378,7 @@ def _read(file: str) -> PolicyFileContents:
 
 
 def read_policy_text(file: str) -> bytes:
-    """Return the bytes of a policy file. Raises `PolicyError` if it cannot be read."""
+    """Return the bytes of a policy file; if it is too large, the start. Raises `PolicyError` if it is unreadable."""
     from fairlead.policy.config._reader import MAX_POLICY_BYTES
 
     return _read_bytes(file, MAX_POLICY_BYTES + 1)[0]

@@ -84,7 +84,7 @@ class PoliciesAbove(Struct, frozen=True):
 class FolderSearch:
     """Searches folders for policy files.
 
-    With the folder of a disk cache, files that were deleted after they decided events are found, too.
+    With `cache`, the folder of a disk cache, files that were deleted after they decided events are found, too.
     """
 
     def __init__(self, cache: str = "") -> None:
@@ -234,7 +234,7 @@ def _main_checkout(git: str, worktree: str) -> str | None:
 
 
 def _read_line(path: str) -> str:
-    """Read the first line of a small file; empty if the file does not exist."""
+    """Return the first line of a small file; empty if it cannot be opened or is not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

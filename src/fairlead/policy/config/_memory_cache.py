@@ -45,10 +45,13 @@ class _Dependency:
         self.path = path
         self.stamp = stamp
         self.contents = contents
-        """The relevant contents of a folder that was searched."""
+        """The relevant contents of a folder that was searched; `None` for any other path."""
 
     def is_current(self) -> bool:
-        """Return whether a changed folder has the same relevant contents: a home folder changes all the time."""
+        """Return whether a changed folder has the same relevant contents; if so, keep its new stamp if old enough.
+
+        A home folder changes all the time. Always `False` for a file.
+        """
         if self.stamp is None or self.contents is None:
             return False
         stamp = _stamp(self.path)
@@ -74,7 +77,7 @@ class _Entry:
         self.is_watchable = True
 
     def watch(self, watch: FolderWatch) -> bool:
-        """Start to watch the folders; return `False` if one of them cannot be watched."""
+        """Start to watch the folders. If one cannot be watched, return `False`, and no longer ask the watch."""
         files: list[_Dependency] = []
         for dependency in self.dependencies:
             path = dependency.path
@@ -118,7 +121,7 @@ class SharedLookups:
 
     Only events that have already arrived share lookups: a change that was made before an event arrived was also made
     before the lookup, so each event sees it. The event loop sets `stamps` before it handles such events, and resets it
-    after them. The events that threads decide meanwhile use it as well, because they have arrived earlier.
+    after them. The events that threads decide meanwhile use `stamps` as well, because they have arrived earlier.
     """
 
     __slots__ = ("stamps",)
@@ -137,7 +140,7 @@ _entries: dict[Hashable, _Entry] = {}
 def get_cached_policy(
     key: Hashable, known: Mapping[str, object] = _NOTHING, *, is_watching: bool = False
 ) -> LoadedPolicy | None:
-    """Return a cached policy; `None` if there is none, or if anything that it depends on has changed.
+    """Return a cached policy; `None` if there is none. A policy of which a dependency has changed is removed first.
 
     `known` has paths that were just looked up: path → its `os.stat_result`; `None` if it does not exist. Other values
     are ignored. `is_watching`: ask the watch of the folders, which only the event loop may do.
@@ -214,7 +217,7 @@ def cache_policy(
 ) -> None:
     """Cache a policy, unless a file that it depends on has just changed: a second change could leave the same stamp.
 
-    `others` are the files and folders that it depends on besides its own files, `folders` those that were searched.
+    `others` are the files and folders that it depends on besides its own files. `folders`: searched folder → contents.
     """
     paths = dict.fromkeys((*others, *(layer.file for layer in loaded.layers)))
     dependencies = [_Dependency(path, _stamp(path)) for path in paths]

@@ -35,7 +35,7 @@ def _format_key(key: str | int, *, is_first: bool) -> str:
 
 
 def describe_value(node: Node) -> str:
-    """Describe the value of a node."""
+    """Describe the value of a node, such as `the number 3` or `a list`."""
     if node.kind == "text":
         return f'the text "{shorten(node.text)}"' if node.text else "an empty text"
     if node.kind in {"int", "float"}:
@@ -83,7 +83,8 @@ def _range(kind: inspect.IntType) -> str:
 def unknown_key(name: str, known: list[str], path: Path, closest: str | None, advice: str | None) -> str:
     """Return the message about an unknown key.
 
-    `closest` is the key that was probably meant. `advice` says what to do, and replaces any other suggestion.
+    `known` are the keys that are valid in the mapping at `path`. `closest` is the key that was probably meant. `advice`
+    says what to do, and replaces any other suggestion.
     """
     text = advice or (f"did you mean `{closest}`?" if closest else f"the keys here are {list_keys(known)}")
     return f"unknown key `{shorten(name)}`{format_path(path, ' in ')}; {text}"

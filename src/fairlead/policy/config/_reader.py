@@ -50,7 +50,10 @@ _ABSOLUTE_SCHEMA = re.compile(r"^#[ \t]*yaml-language-server:[ \t]*\$schema=(?:f
 
 
 def _absolute_schemas(text: str, file: str) -> Iterator[Diagnostic]:
-    """Yield a hint for a line that names a schema by an absolute path. The user-wide file is on one machine only."""
+    """Yield a hint for each line that names a schema by an absolute path.
+
+    None for the user-wide file, which is on one machine only.
+    """
     if os.path.basename(file) == USER_WIDE:
         return
     for match in _ABSOLUTE_SCHEMA.finditer(text):
@@ -172,7 +175,10 @@ class _Walker:
         return document
 
     def _unknown_key(self, key: Node, kind: inspect.StructType, path: Path) -> str:
-        """Record an unknown key. Return the key that was probably meant, so that it is not reported as missing."""
+        """Record an unknown key. Return the key that was probably meant, or else the key itself.
+
+        The result is not reported as missing.
+        """
         from fairlead.policy.config._suggestions import advice_on_key, closest_key
 
         known, advice = list(_fields(kind)), advice_on_key(key.text, kind.cls)

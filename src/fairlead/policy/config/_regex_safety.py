@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _MIN_REPEATS = 10
-"""A part that is repeated less often multiplies the time, but does not make it exponential."""
+"""The number of repeats from which a loop is checked. Fewer multiply the time, but do not make it exponential."""
 
 _SAMPLES = frozenset(map(chr, range(128))) | frozenset("éßяδ中٣\u00a0\u2003")
 _REPEATS = {op.MAX_REPEAT, op.MIN_REPEAT}
@@ -37,7 +37,7 @@ _CATEGORIES: dict[Any, Callable[[str], bool]] = {
 }
 
 _LENGTHS = (60, 120, 240, 480, 1200)
-"""The shortest first: if a search in it is slow, one in the longest would take minutes."""
+"""The lengths of the texts that are searched as a trial. If the shortest is slow, the longest would take minutes."""
 _MAX_SECONDS = 0.02
 _MAX_WORDS = 24
 _WORDS = (*"a0 -A/.", "a ", "a1")
@@ -84,7 +84,7 @@ class _Loops:
         return False
 
     def _ambiguous(self, items: Sequence[Item], follow: Chars) -> bool:
-        """Return whether the next character may not decide how to match the items; `follow` may come after them."""
+        """Return whether the next character may not decide how to match the items, before one of `follow`."""
         for item in reversed(items):
             if self._ambiguous_item(item, follow):
                 return True

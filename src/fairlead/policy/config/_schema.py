@@ -14,7 +14,7 @@ import msgspec
 from fairlead.policy.config import _types
 
 SCHEMA_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schema.json")
-"""The path must not change: earlier builds of 0.1.0 wrote it into policy files, for editors."""
+"""The shipped schema. The path must not change: earlier builds of 0.1.0 wrote it into policy files, for editors."""
 SCHEMA_ID = "urn:fairlead:policy"
 
 _NEW = "New."
@@ -48,7 +48,7 @@ def generate_text() -> str:
 
 
 def _docstring_of(owner: type, field: str, docstrings: dict[str, dict[str, str]]) -> str:
-    """Return the docstring of a field, which may be inherited."""
+    """Return the docstring of a field, which may be inherited, without the mark; empty if it has none."""
     texts = (docstrings.get(base.__name__, {}).get(field, "") for base in owner.__mro__)
     return _without_mark(next(filter(None, texts), ""))
 

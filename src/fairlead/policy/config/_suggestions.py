@@ -92,7 +92,7 @@ def _as_number(node: Node, path: Path) -> str:
 
 
 def _as_collection(node: Node, kind: inspect.Type, path: Path) -> str:
-    """Return a single value, written as the expected list or mapping."""
+    """Return a single value, written as the expected list or mapping: `x` → `[x]`; empty if that is ambiguous."""
     text = node.text if node.kind != "text" or _UNQUOTED.fullmatch(node.text) else quoted(node.text)
     if len(text) > MAX_QUOTED or "\n" in text:
         text = "…"
@@ -107,7 +107,7 @@ def _as_collection(node: Node, kind: inspect.Type, path: Path) -> str:
 
 
 def _as_struct(text: str, kind: inspect.Type) -> str:
-    """Return a value, written as the only required value of a mapping; empty if there are several."""
+    """Return a value, written as the only required text of a mapping: `x` → `{run: x}`; empty if there is none."""
     structs = [option for option in _options(kind) if isinstance(option, inspect.StructType)]
     required = [field for struct in structs for field in struct.fields if field.required]
     is_unambiguous = len(required) == 1 and isinstance(required[0].type, inspect.StrType)
@@ -165,7 +165,7 @@ _MOVED_KEYS: dict[type, dict[str, str]] = {
 
 
 def closest_key(name: str, known: Sequence[str], owner: type) -> str | None:
-    """Return the key that was probably meant; `None` if no key is similar."""
+    """Return the key of `known` that was probably meant, by synonym or by spelling; `None` if no key is similar."""
     folded = _folded(name)
     for base in owner.__mro__:
         if folded in _KEY_SYNONYMS.get(base, {}):

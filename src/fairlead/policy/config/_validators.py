@@ -209,7 +209,7 @@ CHECKS: dict[type, dict[str, Check]] = {
 
 
 def find_check(owner: type, field: str) -> Check | None:
-    """Return the check for a field, which may be inherited."""
+    """Return the check for a field, which may be inherited; `None` if it has none."""
     return next((CHECKS[base][field] for base in owner.__mro__ if field in CHECKS.get(base, {})), None)
 
 

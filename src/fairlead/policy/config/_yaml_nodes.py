@@ -234,7 +234,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> PolicyEr
 
 
 def _must_be_quoted(text: str, line: int, column: int) -> str:
-    """Return the message about text that starts with a special character of YAML."""
+    """Return the message about text that starts with a special character of YAML, or with a tab."""
     character = _from(text, line, column)[:1]
     if character == "\t":
         return "a tab in the indentation; use spaces"

@@ -149,14 +149,14 @@ class GitCheck:
 
 
 def located(root: str, path: str, note: str) -> ResolvedPath:
-    """Return a file of a working tree, with a note for the message in `given`."""
+    """Return a file of a working tree. Its `given` is the path with a note, for the message."""
     target = resolve(f"{root}/{path}", root)
     target.given = f"{path} ({note})"
     return target
 
 
 def folder_of(evaluation: Evaluation, command: GitCommand) -> str | None:
-    """Return the folder in which a call runs; `None` if it is only known when it runs."""
+    """Return the folder in which a call runs; `None` if the folder is only known when the call runs."""
     if command.folder is None:
         return None
     return os.path.normpath(os.path.join(evaluation.cwd, os.path.expanduser(command.folder)))
@@ -198,7 +198,10 @@ def _is_in_repository(evaluation: Evaluation, command: GitCommand) -> bool:
 
 
 def _alias(evaluation: Evaluation, command: GitCommand) -> str | None:
-    """Return the script of an alias; `None` if the call uses none. If git cannot be asked, a question is added."""
+    """Return the script that an alias stands for; `None` if the call uses none.
+
+    If git cannot be asked, return `None`, and add an unknown effect to the evaluation.
+    """
     if command.name in OWN_COMMANDS or not _ALIAS.fullmatch(command.name):
         return None
     folder = folder_of(evaluation, command)

@@ -139,7 +139,7 @@ class GitCall:
 
 
 def is_pattern(word: str) -> bool:
-    """Return whether a word is a pattern of a hash, a name or a number that another command prints."""
+    """Return whether a word is `*`, or contains the pattern of a hash, name or number that another command prints."""
     return any(pattern in word for pattern in (HASH, NAME, NUMBER)) or word == "*"
 
 

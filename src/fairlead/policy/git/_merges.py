@@ -41,7 +41,7 @@ def _merge(call: GitCall) -> Iterator[str]:
 
 
 def _merged(call: GitCall, revision: str) -> Iterator[str]:
-    """Yield the files that the other side changed since the common ancestor."""
+    """Yield the files that `revision` has changed since the common ancestor, and record that it may be merged."""
     heads, others = call.heads(), call.commits(revision)
     for other in others:
         if not heads:
@@ -103,7 +103,10 @@ def _rebase(call: GitCall) -> Iterator[str]:
 
 
 def _replayed(call: GitCall, revision: str) -> Iterator[str]:
-    """Yield the files that differ in the new base of a rebase. Commits that change them back may be dropped."""
+    """Yield the files that differ in `revision`, the new base of a rebase, and record that it may be checked out.
+
+    A file counts even if a rebased commit changes it back, because that commit may be dropped.
+    """
     onto, _, _ = revision.partition("...")
     targets = call.commits(onto)
     for target in targets:
@@ -144,7 +147,7 @@ def _cherry_pick(call: GitCall) -> Iterator[str]:
 
 
 def _picked(call: GitCall, words: list[str]) -> list[str]:
-    """Return the commits that the words name, alone or as a range."""
+    """Return the commits that the words name, alone or as a range. Raise `NotKnown` if a range is too long."""
     ranges = [word for word in words if ".." in word or word.startswith("^")]
     if not ranges:
         return [commit for word in words for commit in call.commits(word)]
@@ -258,7 +261,7 @@ def _submodule(call: GitCall) -> Iterator[str]:
 
 
 def _files_in(folder: str, relative: str) -> Iterator[str]:
-    """Yield the files of a submodule. Raise `NotKnown` if there are too many."""
+    """Yield the files of a submodule. Raise `NotKnown` if there are more than `_MAX_MODULE_FILES`."""
     left = _MAX_MODULE_FILES
     for above, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]

@@ -48,7 +48,10 @@ def _shows_patch(opts: GitArguments, *, default: bool) -> bool:
 
 
 def _object_path(call: GitCall, word: str) -> str | None:
-    """Return the path of `REVISION:path` or `:path`, relative to the root; `None` if the word is a revision."""
+    """Return the path of `REVISION:path` or `:path`, relative to the root; `None` if the word is a revision.
+
+    Empty for `REVISION:`, the root itself.
+    """
     if word.startswith((":/", ":(", ":!", ":^")) or ":" not in word or "@{" in word.rpartition(":")[2]:
         return None
     path = word.partition(":")[2]
@@ -61,7 +64,7 @@ def _object_path(call: GitCall, word: str) -> str | None:
 
 
 def _objects(call: GitCall, words: Sequence[str]) -> Iterator[str]:
-    """Yield the files whose contents are shown for some objects: contents for blobs, a diff for commits."""
+    """Yield the files that git shows for the objects in `words`: the contents of blobs, the diffs of commits."""
     for word in words:
         path = _object_path(call, word)
         if path is not None:
@@ -124,7 +127,7 @@ def _cat_file(call: GitCall) -> Iterator[str]:
 
 
 def _all_history(call: GitCall, what: str) -> Iterator[str]:
-    """Yield nothing; raise `NotKnown` if an unreadable file is in the index or in a commit."""
+    """Yield nothing; raise `NotKnown` if an unreadable file is in the index or in a commit. `what` is the call."""
     for path in (*call.repository.index(), *call.repository.in_history(["--all"])):
         raise NotKnown(f"whether {what} shows the contents of {path}")
     yield from ()
@@ -153,7 +156,7 @@ def _history(call: GitCall, opts: GitArguments) -> Iterator[str]:
 
 
 def _split_revisions(call: GitCall, opts: GitArguments) -> tuple[list[str], list[str]]:
-    """Return the revisions, and the paths, which may follow without `--`."""
+    """Split the operands of a call into revisions and paths; no `--` is needed between the two."""
     if opts.paths is not None:
         return opts.operands, opts.paths
     count = 0

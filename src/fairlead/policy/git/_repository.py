@@ -61,7 +61,7 @@ class Cache:
 
 
 def open_repository(process: GitProcess, wanted: Callable[[str, str], bool], cache: Cache) -> Repository | None:
-    """Return the repository of a folder; `None` if there is none, so that git would fail there.
+    """Return the repository of a folder; `None` if there is none, or a bare one, which has no files to change.
 
     `wanted` gets the root of the working tree and a path in it, and returns whether that file has to be checked.
     """
@@ -139,7 +139,7 @@ class Repository:
     # -- revisions -------------------------------------------------------------------------------------
 
     def resolve(self, revisions: Sequence[str], kind: str = "commit") -> list[str | None]:
-        """Return for each revision the id of its commit, or with `kind` of its tree or blob; `None` if it has none."""
+        """Return the id of each revision's commit, or of its tree or blob as `kind` says; `None` if there is none."""
         # Everything after `:/` is the message of a commit, so a suffix would be part of the message.
         revisions = [self._look_up([name])[0][0] if name.startswith(":/") else name for name in revisions]
         # Without a third parent, git 2.39 reads `stash@{0}^3^{commit}` as a date in the reflog: the stash itself.
@@ -155,6 +155,7 @@ class Repository:
     def _look_up(self, names: Sequence[str]) -> list[list[str]]:
         """Return the id and the kind of each object; other fields for a name without an object.
 
+        Raise `NotKnown` for a name with a line break.
         Starting a process takes longer than many lookups, so names that are likely needed next are looked up, too.
         """
         if any("\n" in name for name in names):
@@ -183,7 +184,7 @@ class Repository:
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else None
 
     def file(self, *names: str) -> str | None:
-        """Return the text of the first of some files in git's folder that can be read; `None` if none can."""
+        """Return the text of the first file of `names` in git's folder that can be read; `None` if none can."""
         for name in names:
             try:
                 with open(f"{self.git_folder}/{name}", encoding="utf-8", errors="replace") as file:
@@ -215,7 +216,7 @@ class Repository:
         return self._cached(("compared", tree, *self._index_version(), *paths), query)
 
     def index(self, paths: Sequence[str] = ()) -> dict[str, list[TreeEntry]]:
-        """Return the files to check in the index, with their entries; a file with a conflict has several."""
+        """Return file → entries in the index for the files to check; a file with a conflict has several entries."""
 
         def query() -> dict[str, list[TreeEntry]]:
             entries: dict[str, list[TreeEntry]] = {}
@@ -260,7 +261,7 @@ class Repository:
     # -- the disk --------------------------------------------------------------------------------------
 
     def differs(self, path: str, entry: TreeEntry | None) -> bool:
-        """Return whether a file on the disk differs from an entry, so that git would change it.
+        """Return whether a file on the disk differs from an entry (`None`: no file), so that git would change it.
 
         Git converts some files (line ends, filters). Such a file counts as equal if its status is that in the index:
         git wrote it, and it has not changed since.

@@ -29,7 +29,7 @@ class RepositoryState:
         self.heads = ["HEAD"]
         """The existing commits that may be checked out."""
         self.commits = 0
-        """The number of commits that may have been added on top of them."""
+        """The number of commits that may have been added on top of `heads`."""
         self.is_unborn = False
         """Whether a branch without a commit may be checked out."""
         self.changed = False
@@ -57,7 +57,7 @@ class RepositoryState:
         self._references.setdefault(name, []).extend(self.candidates(revision))
 
     def set_head(self, commits: list[str], branch: str | None = None) -> None:
-        """Record that one of `commits` may be checked out now, as `branch` or by a reset of the branch before."""
+        """Record that one of `commits` may be checked out now, on `branch`; `None` is the same branch as before."""
         self.heads += [commit for commit in commits if commit not in self.heads]
         if branch:
             self.branches.add(branch)

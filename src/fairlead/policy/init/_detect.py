@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal["lint", "types", "test", "all"]
 
 _MAX_FILE_BYTES = 1024 * 1024
-"""A larger file is not read."""
+"""The maximum number of bytes of a file that is read."""
 
 
 class DetectedCheck(msgspec.Struct, frozen=True):
@@ -48,7 +48,10 @@ class ProjectFolder:
         return next((name for name in names if self._inside(name) is not None), None)
 
     def text(self, name: str) -> str:
-        """Return the text of a file; "" if it is missing, too large or cannot be read."""
+        """Return the text of a file; "" if it is missing, too large or cannot be read.
+
+        A file that cannot be read is added to `unreadable`.
+        """
         path = self._inside(name)
         try:
             if path is not None and path.stat().st_size <= _MAX_FILE_BYTES:
@@ -78,7 +81,7 @@ class ProjectFolder:
 
 
 def detect_checks(folder: Path) -> tuple[list[DetectedCheck], list[str]]:
-    """Return the proposals, with those that run several checks first, and the names of files that could not be read."""
+    """Return the proposals, commands for several checks first, and the names of files that could not be read."""
     project = ProjectFolder(folder)
     checks: list[DetectedCheck] = []
     for check in (check for detector in _DETECTORS for check in detector(project)):
@@ -240,7 +243,7 @@ def _php(project: ProjectFolder) -> Iterator[DetectedCheck]:
 
 
 def _scripts(tree: dict[str, Any], manager: str, source: str, when: tuple[str, ...]) -> Iterator[DetectedCheck]:
-    """Yield the scripts that run checks, except those that watch files, and the one of `npm init`."""
+    """Yield the scripts that run checks, but no script that watches files, and not the failing test of `npm init`."""
     scripts = _table(tree, "scripts")
     for name, role in _SCRIPTS.items():
         if name in scripts and _NO_TEST not in str(scripts[name]) and "--watch" not in str(scripts[name]):

@@ -88,7 +88,7 @@ def _of_kind(kind: _FileKind, names: list[str]) -> DetectedFiles | None:
 
 
 def _names(folder: str, depth: int, above: str = "") -> Iterator[str]:
-    """Yield the files of a folder, relative to it, then those in its folders."""
+    """Yield the files of a folder, then of its subfolders down to `depth` levels, each after the prefix `above`."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:

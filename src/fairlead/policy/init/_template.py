@@ -23,7 +23,7 @@ _MESSAGES: dict[Role, str] = {
     "all": "Fix what the checks report.",
 }
 _TIMEOUTS: dict[Role, int] = {"lint": 120, "types": 180, "test": 300, "all": 300}
-"""Seconds. The client allows 600 for all of them together."""
+"""Role → the timeout of its command in seconds. The client allows 600 for all commands together."""
 _MAX_LINES: dict[Role, int] = {"lint": 60, "types": 60, "test": 100, "all": 100}
 _NO_CHECKS = """\
   ## No linter and no tests were found here. An example:

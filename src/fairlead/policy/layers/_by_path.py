@@ -212,7 +212,10 @@ def load_layers_above(
 def _find(
     search: FolderSearch, folders: Iterable[str], cwd: str, user_wide: str
 ) -> tuple[tuple[PolicyFile, ...], bool]:
-    """Return the files, and whether there is a folder that the user-wide file would be relative to."""
+    """Return the policy files above folders, and whether the user-wide file would be relative to one of those above.
+
+    Files above `cwd` are left out.
+    """
     files: dict[PolicyFile, None] = {}
     roots: dict[str, None] = {}
     for folder in folders:

@@ -41,7 +41,7 @@ class PatternMatches(Struct, frozen=True, omit_defaults=True):
     """The policy file."""
     count: int
     complete: bool
-    """Whether all files were compared; else there may be more."""
+    """Whether all files were compared; else there may be more matches."""
     hint: str = ""
     """What to write, if the pattern matches nothing as it is written."""
     files: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class _Search:
 
 
 def _literal_folder(text: str) -> str:
-    """Return the topmost folder of an absolute path: `/etc` of `/etc/x`; the path itself if that is a wildcard."""
+    """Return the topmost folder of an absolute path: `/etc` of `/etc/x`; of `/*/x`, without one, the path itself."""
     parts = text.split("/")[1:]
     return f"/{parts[0]}" if not parts[0].startswith(("*", "?", "[", "{")) else text
 
@@ -132,7 +132,7 @@ def _on_tools(layers: Iterable[Layer]) -> Iterator[_Search]:
 
 
 def _search(root: SearchRoot, searches: Sequence[_Search], end: float) -> bool:
-    """Compare all files below a folder, the nearest first. Return `False` if a limit ended the search."""
+    """Add the files below a folder to the searches that match them, nearest first; `False` if a limit ended it."""
     any_of = PatternSet(search.pattern for search in searches)
     ignores_case = is_case_insensitive(root.folder)
     slashed = any(search.pattern.text.endswith("/") for search in searches)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_WATCHES = 2048
 _READ_SIZE = 64 * 1024
 _EVENT = struct.Struct("iIII")
-"""The watch, the mask of what happened, a cookie, and the length of the name that follows."""
+"""The head of an inotify event: the watch, the mask of what happened, a cookie, the length of the name that follows."""
 _MOVED = 0xEC00
 """IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_Q_OVERFLOW, IN_IGNORED: a path may lead to another folder now."""
 _MASK = 0x3000FC4

@@ -100,7 +100,7 @@ def _user_excludes() -> str:
 
 
 def _common_folder(root: str) -> str:
-    """Return git's own folder; in a worktree `.git` is a file that names it."""
+    """Return git's folder of a repository, which its worktrees share: there, `.git` is a file that leads to it."""
     folder = f"{root}/.git"
     pointer = _text(folder) if os.path.isfile(folder) else ""
     if pointer.startswith("gitdir:"):
@@ -111,7 +111,7 @@ def _common_folder(root: str) -> str:
 
 
 def _rules(file: str, above: str) -> tuple[_Rule, ...]:
-    """Return the rules of a file, read again only if it has changed."""
+    """Return the rules of a file, relative to the folder `above`; none if it is missing. Cached until it changes."""
     try:
         stat = os.stat(file)
     except (FileNotFoundError, NotADirectoryError):

@@ -48,6 +48,7 @@ def is_unchanged(path: str, index: GitIndex) -> bool:
     """Return whether the index lists a file with the size and time that it has on the disk.
 
     Only an index that was written after the file proves it: git calls any other entry racy, and reads the file.
+    Return `False` for a link, too, and if the index is too large or cannot be read.
     """
     try:
         status, index_status = os.lstat(path), os.stat(index.path)

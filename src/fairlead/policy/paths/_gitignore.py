@@ -84,7 +84,10 @@ class Pattern:
         return self._exact.fullmatch(path) is not None
 
     def _compile(self) -> Find:
-        """Compile on first use: a process that handles one event needs few of its patterns."""
+        """Compile the pattern, keep the function that tests a name, and return it.
+
+        Called on first use: a process that handles one event needs few of its patterns.
+        """
         plain = plain_test(self._translated.plain) if LIGHT and self._translated.plain else None
         self._find = plain or re.compile(self._translated.self_or_parent).match
         return self._find
@@ -96,7 +99,7 @@ class Pattern:
 
 
 def _with_base(text: str, folder: BaseFolder) -> tuple[Translated, BaseFolder]:
-    """Translate a pattern as people write it: also `./a`, an absolute path in the folder, and `*.{a,b}`."""
+    """Translate a pattern as people write it (`./a`, an absolute path, `*.{a,b}`), and return its base folder, too."""
     negated, rest = ("!", text[1:]) if text.startswith("!") else ("", text)
     base = folder
     if rest.startswith("//"):
@@ -115,7 +118,7 @@ def _with_base(text: str, folder: BaseFolder) -> tuple[Translated, BaseFolder]:
 def _below_folder(text: str, folder: BaseFolder) -> str:
     """Return a pattern relative to the folder.
 
-    An absolute path in the folder is converted. Any other pattern is relative already.
+    An absolute path in the folder is converted: in `/p`, `/p/a` → `/a`. Any other pattern is relative already.
     """
     prefix = next((prefix for prefix in folder.prefixes if prefix != "/" and f"{text}/".startswith(prefix)), None)
     return text if prefix is None else "/" + (text[len(prefix) :] or "**")
@@ -133,7 +136,7 @@ class PatternList:
         self._patterns = tuple(Pattern(text, base, loose=loose) for text in patterns)
 
     def match(self, target: ResolvedPath) -> Pattern | None:
-        """Return the pattern that matches a file, or `None`."""
+        """Return the pattern that matches a file; `None` if none does, or if a later pattern re-includes the file."""
         for index, pattern in enumerate(self._patterns):
             if not pattern.negated and pattern.matches(target):
                 later = tuple(other for other in self._patterns[index + 1 :] if other.negated)
@@ -187,7 +190,7 @@ class PatternSet:
 
 
 def _either(expressions: Iterable[str]) -> str:
-    """Join expressions into one. Those that may begin in any folder share one prefix."""
+    """Join expressions into one. Expressions that may begin in any folder share one prefix."""
     anywhere: list[str] = []
     anchored: list[str] = []
     for text in expressions:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_LINKS = 40
 _MAX_FAST_LENGTH = 1024
-"""Longer paths are resolved without the cache, so that no command can fill the memory with their parent folders."""
+"""The maximum length of a path whose parent folders are cached, so that no command can fill the memory with them."""
 _PROCESS_LINK = r"/+proc/+(?:self|thread-self|\d+)/+(?:task/+\d+/+)?(?:(cwd)|root)(?=/|\Z)"
 """Links that lead to another place for this process than for the tool that will follow them."""
 
@@ -51,7 +51,7 @@ class ResolvedPath:
         self.given = given
         """The path as the tool call names it."""
         self.names = names
-        """Absolute and NFC: as written, after each link on the way, and at the end."""
+        """The path's absolute names, in NFC: as written, after each link on the way, and at the end."""
         self.real = names[-1]
         self.disk_path = disk_path
         """The path at the end, in the disk's own spelling."""
@@ -150,7 +150,8 @@ def _normalized(path: str) -> str:
 def _follow(path: str, names: list[str], cwd: str | None = None) -> tuple[str, Status]:
     """Follow a path as the system does, add each name on the way to `names`, and return its end and status.
 
-    With `cwd`, a link to the working directory of a process leads there.
+    With `cwd`, a link to the working directory of a process leads there. The status is `None` if the path
+    does not exist, or has too many links.
     """
     rest = path.split("/")
     rest.reverse()
@@ -233,7 +234,7 @@ class PathResolver:
     def touch(self, path: str, *, whole: bool = False) -> None:
         """Record a path that no check resolves, so that the policies above it are found.
 
-        With `whole`, also those below it, if it is a folder.
+        With `whole`, the policies below it are found, too, if it is a folder.
         """
         target = self.resolve(path)
         if whole and target.is_folder:
@@ -272,7 +273,10 @@ class PathResolver:
         return ResolvedPath(path, (normalized if normalized.isascii() else nfc(normalized),), normalized, status)
 
     def _look_up_parents(self, path: str, status: StatusOrLink) -> StatusOrLink:
-        """Follow a path with `..` as the system does: each folder that `..` leaves must exist."""
+        """Return `status`, that of the normalized path; `None` if a folder that a `..` leaves is missing.
+
+        The system requires these folders. Return `False` if one leads through a link, or the path has `//` or `/./`.
+        """
         path = f"{path}/"
         if status is False or "//" in path or "/./" in path:
             return False

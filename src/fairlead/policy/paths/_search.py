@@ -27,7 +27,7 @@ class TooManyFiles(Exception):
 
 
 def expand(pattern: str, paths: PathResolver) -> list[ResolvedPath]:
-    """Return the files that the shell would replace a glob with: relative ones, if the glob is relative.
+    """Return the files that the shell would replace a glob with; relative paths if the glob is relative.
 
     Raise `TooManyFiles` if a limit is exceeded.
     """
@@ -50,7 +50,7 @@ class _Glob:
         self._left = MAX_GLOB_ENTRIES
 
     def find(self, folder: str, pattern: str) -> Iterator[str]:
-        """Yield the matches below a folder. `**` is any number of folders; a hidden file matches a dot in the pattern.
+        """Yield the matches below a folder. `**` is any number of folders; a hidden file needs a dot in the pattern.
 
         `folder` is taken literally, whatever characters are in its name.
         """

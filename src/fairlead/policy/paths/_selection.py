@@ -18,18 +18,18 @@ if TYPE_CHECKING or not LIGHT:
 
     LeftOut = Literal["hidden", "ignored"]
 _MAX_PATTERNS = 32
-"""More patterns of accessed files are not compared: all files count as accessed."""
+"""The maximum number of patterns in `among` that are compared. With more, all files count as accessed."""
 
 
 class Selection(Struct, frozen=True):
     """The files below a folder that are accessed."""
 
     among: tuple[str, ...] = ()
-    """Patterns, as in a `.gitignore`: only files that match one. Empty: all."""
+    """Patterns, as in a `.gitignore`, of the files that are accessed; empty means all files."""
     without: tuple[str, ...] = ()
     """Patterns of files and folders that are left out."""
     skips: tuple[LeftOut, ...] = ()
-    """`hidden`: names that begin with a dot are left out; `ignored`: what git ignores."""
+    """What is left out: `hidden`, names that begin with a dot; `ignored`, what git ignores."""
 
 
 ALL_FILES = Selection()

@@ -94,7 +94,10 @@ def _listed_name(folder: str, part: str) -> str:
 
 
 def _same_file(folder: str, part: str) -> str:
-    """Return the listed name of the file that a disk opens under another name: `LONGNA~1.TXT`, `name.`, `name `."""
+    """Return the listed name of the file that a disk opens under another name: `LONGNA~1.TXT`, `name.`, `name `.
+
+    If it cannot be looked up, return the part without dots and blanks at its end.
+    """
     try:
         inode = os.lstat(f"{folder}/{part}").st_ino
         with os.scandir(folder) as entries:

@@ -45,7 +45,7 @@ class Translated(Struct, frozen=True):
     """Matches exactly what the pattern names; folders end with a slash."""
     negated: bool
     plain: tuple[tuple[str, bool], ...] = ()
-    """The text of each alternative, and whether it names only folders; empty if it has more than `*` and `**`."""
+    """The text of each alternative, and whether it names only folders; empty if one has `?`, `[` or `\\`."""
 
 
 def translate(pattern: str) -> Translated:
@@ -192,7 +192,7 @@ def _class_character(text: str, offset: int) -> tuple[str, int]:
 
 
 def translate_all(texts: list[str]) -> Translated:
-    """Translate alternatives to one expression."""
+    """Translate alternatives to one expression. Raises `PatternError` if one matches nothing in git."""
     options = [translate(text) for text in texts]
     if len(options) == 1:
         return options[0]
@@ -207,9 +207,9 @@ def translate_all(texts: list[str]) -> Translated:
 
 
 def expand_braces(text: str) -> list[str]:
-    """Return the alternatives of `*.{a,b}`. Braces without a comma, and those behind a backslash, are characters.
+    """Return the alternatives: `*.{a,b}` → `*.a`, `*.b`. Braces without a comma, or behind a backslash, stay.
 
-    Raise `PatternError` if there are too many alternatives.
+    Raise `PatternError` if there are more than `MAX_ALTERNATIVES`.
     """
     if "{" not in text:
         return [text]
@@ -225,7 +225,7 @@ def expand_braces(text: str) -> list[str]:
 
 
 def _alternatives(text: str) -> list[str]:
-    """Return the text with each alternative of its first innermost braces."""
+    """Expand the first braces that contain no braces: `{a,{b,c}}` → `{a,b}`, `{a,c}`. Without any, return the text."""
     braces = re.search(_BRACES, text)
     if braces is None:
         return [text]

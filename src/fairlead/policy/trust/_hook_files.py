@@ -51,7 +51,7 @@ class HookGroup(Struct, frozen=True):
 def find_hook_groups(layers: Sequence[Layer]) -> tuple[tuple[HookGroup, ...], tuple[HookFile, ...]]:
     """Return the trusted hook files of policies in groups, and the hook files that are not trusted, in their order.
 
-    Of a policy that is not trusted, only hook files count that a person has trusted: a change of the policy must not
+    From a policy that is not trusted, only hook files that a person has trusted count: a change of the policy must not
     switch a guard off, and its list alone must not have anything run.
     """
     groups: dict[tuple[str, str], list[HookFile]] = {}
@@ -110,7 +110,10 @@ def runs_if_listed(policy_file: str, path: str) -> bool:
 
 
 def _is_by_the_owner(policy_file: str, path: str) -> bool:
-    """Return whether a policy belongs to this user, to root or to the owner of a hook file: /tmp may have another's."""
+    """Return whether a policy belongs to this user, to root or to the owner of a hook file; `True` if one was deleted.
+
+    In `/tmp`, a policy may belong to another user.
+    """
     try:
         return os.lstat(policy_file).st_uid in {os.geteuid(), 0, os.stat(path).st_uid}
     except OSError:

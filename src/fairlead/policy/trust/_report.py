@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 TrustState = Literal["session", "person", "changed"]
-"""`session`: trusted by sessions that begin here. `person`: trusted by a person. `changed`: changed since then."""
+"""`session`: trusted by sessions that begin here. `person`: trusted by a person. `changed`: a person trusted another
+version."""
 HookTrust = Literal["trusted", "untrusted", "changed", "missing"]
 """
 untrusted  nobody has trusted it

@@ -140,7 +140,7 @@ def _is_trusted(layer: Layer, snapshot: PolicySnapshot) -> bool:
 
 
 def _is_copy(index: int, files: Sequence[PolicyFile], layers: Sequence[Layer], trusted: Sequence[bool]) -> bool:
-    """Return whether a file of a worktree is the same as the one of the main checkout, which is trusted."""
+    """Return whether a file has the same contents as a trusted file of the main checkout for the same folder."""
     own, digest = files[index], layers[index].digest
     return any(
         file.is_main_checkout and file.folder == own.folder and is_ok and layer.digest == digest
@@ -153,7 +153,7 @@ _snapshot_layers: dict[tuple[str, str, str, bool], Layer] = {}
 
 
 def _snapshot_layer(layer: Layer, snapshot: PolicySnapshot) -> Layer | None:
-    """Return the layer of a file as recorded when the session began; `None` if there was no file."""
+    """Return the layer of a file as recorded when the session began; `None` if none was, or if it is not valid now."""
     recorded = snapshot.files.get(layer.file)
     if recorded is None:
         return None

@@ -39,7 +39,7 @@ class SessionCaller(Struct, frozen=True):
     start: int = 0
     """The client's process is identified by `pid` and `start`, its start time."""
     begins: bool = False
-    """The event says that a person has started, resumed or cleared the session."""
+    """Whether the event says that a person has started, resumed or cleared the session."""
 
 
 class SnapshotFile(Struct, frozen=True, array_like=True):
@@ -102,7 +102,7 @@ def take_snapshot(caller: SessionCaller, projects: tuple[str, ...], layers: Iter
 
 
 def write_snapshot(snapshot: PolicySnapshot) -> None:
-    """Write a snapshot to disk. Raises `OSError` if that fails."""
+    """Write a snapshot to disk, and remove old ones if there are too many. Raises `OSError` if it cannot be written."""
     make_private(_folder())
     write_private(snapshot_path(snapshot.session), encode_msgpack(snapshot))
     _prune()
@@ -147,7 +147,7 @@ def _read(path: str) -> PolicySnapshot | None:
 def _session_above(caller: SessionCaller) -> PolicySnapshot | None:
     """Return the snapshot of the session whose client is an ancestor of this one's client; `None` if there is none.
 
-    Then a command of that session's agent may have started this client.
+    If there is such a session, a command of its agent may have started this client.
     """
     if caller.pid <= 0:
         return None

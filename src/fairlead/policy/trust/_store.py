@@ -25,7 +25,7 @@ class TrustedFile(Struct, frozen=True, array_like=True):
     text: bytes
     """The contents, to show later what has changed."""
     at: float = 0.0
-    """Unix time, in seconds."""
+    """When it was trusted, in seconds since the epoch."""
     modules: dict[str, str] = {}
     """Of a hook file: SHA-256 of the project's modules that it imports, by their paths."""
     interpreter: str = ""

@@ -46,7 +46,10 @@ class Answers(EventExtension):
         return True
 
     def before_reply(self, context: EventContext) -> Decision | None:
-        """Make the hook wait if the settings say so; never that of a headless client, which cannot ask the user."""
+        """Make the hook wait if the settings say so; `None` if it does not wait.
+
+        The hook of a headless client, which cannot ask the user, never waits.
+        """
         event, request = context.event, context.request
         if not isinstance(event, PermissionRequest) or event.session_id == DOCTOR_SESSION:
             return None
@@ -67,7 +70,7 @@ class Answers(EventExtension):
         return Decision(waits=True)
 
     def _observe(self) -> None:
-        """Observe all events as long as there are questions."""
+        """Observe all events as long as there are questions; without one, observe none."""
         self.recorded_events = None if self._answers.is_needed else frozenset()
         self._extensions.refresh()
 

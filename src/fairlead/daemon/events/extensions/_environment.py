@@ -27,6 +27,6 @@ class SessionEnvironment(EventExtension):
         return True
 
     def before_reply(self, context: EventContext) -> None:
-        """Write the file."""
+        """Write the session id into the client's file. Adds nothing to the reply."""
         request = context.request
         context.client.export_session(request.caller.env_file, context.event.session_id, request.cwd)

@@ -61,7 +61,7 @@ class IntegrityCheck(EventExtension):
         """Event id → calls of file tools that are being decided. No files are checked before them, so it is enough to
         add them to the running calls after the reply."""
         self._shown: dict[str, tuple[CheckedProject, list[ReportedChange]]] = {}
-        """Event id → the findings in its reply, which may not be delivered."""
+        """Event id → the findings in its reply, for the case that the reply is not delivered."""
 
     def needs_thread(self, context: EventContext) -> bool:
         """Return whether files have to be read, or many files have to be checked."""

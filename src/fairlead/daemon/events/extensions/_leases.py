@@ -58,7 +58,7 @@ class LeaseGate(EventExtension):
         self._notes: dict[_Agent, list[str]] = {}
         """Notes that agents get at their next event."""
         self._shown: dict[str, tuple[_Agent, list[str]]] = {}
-        """Event id → the notes in its reply, which may not be delivered."""
+        """Event id → the agent and the notes in its reply, for the case that the reply is not delivered."""
 
     def before_reply(self, context: EventContext) -> Decision | None:
         """Check a call, and add the notes for the agent to the reply."""
@@ -226,7 +226,7 @@ class RecentEdits:
         return tuple([other for other in others if editor.at - other.at < _EDIT_WINDOW]) if others else ()
 
     def must_notify(self, path: str, editor: Editor, other: Editor) -> bool:
-        """Return whether two sessions must be notified of each other because of a file, and record it."""
+        """Return whether two sessions must be notified of each other because of a file; if so, record the time."""
         first, second = sorted((editor.session, other.session))
         key, now = (first, second, path), max(editor.at, other.at)
         last = self._notified.get(key)

@@ -155,7 +155,7 @@ class MailDelivery(EventExtension):
             self._errors.report(f"mail could not follow the commands of an event: {error}")
 
     def undo(self, event_id: str) -> None:
-        """Requeue mail whose reply was not delivered."""
+        """Requeue the mail in a reply that was not delivered."""
         self._mail.undo_delivery(event_id)
 
     # -- what is shown ---------------------------------------------------------------------------------

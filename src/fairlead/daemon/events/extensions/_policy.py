@@ -33,7 +33,7 @@ class PolicyGate(EventExtension):
     kind = "gate"
 
     def __init__(self, watched: LeaseService | None = None) -> None:
-        """`watched` knows the leased files. The guards list those that a git command changes."""
+        """`watched` knows the leased files. The guards list the leased files that a git command changes."""
         self._watched = watched
         self._compiled: dict[tuple[object, ...], tuple[Sequence[Layer], Guards]] = {}
         self._lock = Lock()
