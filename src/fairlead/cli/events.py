@@ -228,7 +228,10 @@ def events(**given: Any) -> int:
     except BrokenPipeError:  # `fairlead events | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not complain at its exit
     except OSError as error:
-        raise JournalError(f"the events cannot be shown: {error.strerror}: {error.filename or 'stdout'}") from error
+        advice = "; make it readable" if isinstance(error, PermissionError) else ""
+        raise JournalError(
+            f"the events cannot be shown: {error.strerror}: {error.filename or 'stdout'}{advice}"
+        ) from error
     return 0
 
 

@@ -48,6 +48,8 @@ def daemon_error(error: OSError | ValueError, socket_path: str, timeout: float) 
         return DaemonUnavailable(f"the daemon at {socket_path} is gone; start another: {_START}")
     if isinstance(error, TimeoutError):
         return DaemonNotResponding(f"the daemon does not answer within {timeout:g} s{_kill_advice(socket_path)}")
+    if isinstance(error, PermissionError):
+        return ConnectionLost(f"{socket_path}: {error.strerror}; make its folders yours, or set FAIRLEAD_HOME")
     return ConnectionLost(f"cannot talk to the daemon at {socket_path}: {error}")
 
 

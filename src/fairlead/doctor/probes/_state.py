@@ -99,9 +99,7 @@ def _last_log_line(path: str) -> str:
 
 
 def _database(file: str) -> DatabaseFacts:
-    set_aside = tuple(
-        sorted(str(path) for path in Path(file).parent.glob(f"{Path(file).name}.damaged-*") if _is_database(path))
-    )
+    set_aside = tuple(_set_aside(Path(file)))
     if not os.path.lexists(file):
         return DatabaseFacts(file, set_aside=set_aside)
     from fairlead.store import HEAD_REVISION, known_revisions
@@ -111,8 +109,15 @@ def _database(file: str) -> DatabaseFacts:
     return DatabaseFacts(file, True, revision, HEAD_REVISION, is_known_revision, problem, was_checked, set_aside)  # noqa: FBT003 - it is there
 
 
-def _is_database(path: Path) -> bool:
-    return not path.name.endswith(("-wal", "-shm", "-journal"))
+def _set_aside(file: Path) -> list[str]:
+    """Return the damaged databases that were replaced, the oldest first; none if the folder cannot be read."""
+    try:
+        names = sorted(os.listdir(file.parent))
+    except OSError:
+        return []
+    beside = ("-wal", "-shm", "-journal")
+    found = (name for name in names if name.startswith(f"{file.name}.damaged-") and not name.endswith(beside))
+    return [str(file.with_name(name)) for name in found]
 
 
 def _check_database(file: str) -> tuple[str, str, bool]:

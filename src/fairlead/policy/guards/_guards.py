@@ -123,6 +123,8 @@ class Guards:
         except Exception as error:
             if LIGHT:
                 raise NeedsMsgspec from error
+            if isinstance(error, PermissionError) and error.filename:
+                return HookOutput.deny(f"A rule depends on {error.filename}, which may not be read: make it readable.")
             name = GUARD_NAME if isinstance(event, PreToolUse) else PERMISSION_NAME
             return HookOutput.deny(f"hook {name!r} failed, so this is denied: {type(error).__name__}: {error}")
         return HookOutput()
