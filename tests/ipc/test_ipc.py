@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unprivileged import without_permission
 
 from fairlead.ipc import (
     ConnectionLost,
@@ -126,6 +127,18 @@ def test_what_is_no_whole_response_is_an_error(answer: bytes, problem: str) -> N
     with server(answer) as path, pytest.raises(ConnectionLost, match=problem) as caught:
         request("GET", "/v1/x", at=path)
     assert str(caught.value).startswith(f"cannot talk to the daemon at {path}: ")
+
+
+def test_a_socket_that_may_not_be_reached_is_named_with_a_remedy() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        run = Path(folder, "run")
+        run.mkdir()
+        with without_permission(run), pytest.raises(ConnectionLost) as caught:
+            request("GET", "/v1/x", at=f"{run}/daemon.sock")
+
+    advice = "make its folders yours, or set FAIRLEAD_HOME"
+    assert str(caught.value) == f"{run}/daemon.sock: Permission denied; {advice}"
 
 
 def test_each_error_says_what_to_do(tmp_path: Path) -> None:

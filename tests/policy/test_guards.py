@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
 from policy.cases import for_each
+from unprivileged import without_permission
 
 import fairlead
 from fairlead.events import PermissionRequest, PreToolUse
@@ -379,6 +381,21 @@ def test_a_file_that_git_ignores_is_not_changed_if_so_configured(project: Path) 
     ]
     assert denied(rules, call("Write", project, file_path="src/keep.log")) is None
     assert denied(layer(project), call("Write", project, file_path="src/debug.log")) is None
+
+
+def test_an_unreadable_gitignore_denies_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TemporaryDirectory() as folder:
+        project = Path(folder).resolve()
+        project.chmod(0o755)
+        (project / ".git").mkdir()
+        (project / ".gitignore").write_text("*.log\n")
+        monkeypatch.setenv("HOME", folder)
+        guards = Guards([layer(project, preventUpdateGitIgnored=True)])
+        with without_permission(project / ".gitignore"):
+            output = guards.answer(call("Write", project, file_path="src/a.txt"))
+
+    assert output.blocked
+    assert output.reason == f"A rule depends on {project}/.gitignore, which may not be read: make it readable."
 
 
 # -- reading -------------------------------------------------------------------------------------------
